@@ -1,0 +1,1 @@
+"""Shapes without a stage or a solver: transforms, mass properties, meshes, hulls, tessellated primitives."""

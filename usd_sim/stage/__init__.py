@@ -1,0 +1,1 @@
+"""From a stage to a model: read, resolve, compile."""

@@ -1,0 +1,298 @@
+"""From a stage to rows of a ModelBuilder: whole columns per family of prims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pxr import Usd, UsdPhysics
+
+from usd_sim.geometry import transforms as tf
+from usd_sim.model.builder import ModelBuilder
+from usd_sim.model.fields import Frequency
+from usd_sim.model.finalize import coordinate_counts
+from usd_sim.model.types import BodyFlags, JointType, ShapeFlags, joint_dimensions
+from usd_sim.stage.coordinates import initial_coordinates, initial_velocities
+from usd_sim.stage.read.bodies import BodySpecs, read_bodies
+from usd_sim.stage.read.filtering import read_filters
+from usd_sim.stage.read.joints import DOF_FIELDS, JointSpec, read_joints
+from usd_sim.stage.read.mass import MassSpecs, read_mass
+from usd_sim.stage.read.materials import MaterialSpecs, read_materials
+from usd_sim.stage.read.scan import Scan, scan
+from usd_sim.stage.read.scene import SceneSpec, read_scene
+from usd_sim.stage.read.shapes import ShapeSpecs, read_shapes
+from usd_sim.stage.report import Report
+from usd_sim.stage.topology import Forest, build_forest, merge_stacked
+
+__all__ = ["compile_stage"]
+
+
+def compile_stage(stage: Usd.Stage, builder: ModelBuilder, *, time: float | None = None) -> tuple[SceneSpec, Report]:
+    """Append everything that a stage holds to a builder.
+
+    Args:
+        stage: The stage.
+        builder: Where the rows go; its gravity and up axis are set from the stage.
+        time: Time code that values and poses are read at; the stage's start if not given.
+
+    Returns:
+        What the stage says about the simulation, and what became of every property.
+    """
+    found = scan(stage, time=time)
+    scene = read_scene(found)
+    bodies = read_bodies(found)
+    shapes = read_shapes(found, bodies)
+    materials = read_materials(found, shapes.material)
+    mass = read_mass(found, bodies, shapes, materials.density)
+    joints = read_joints(found, bodies)
+    articulations = _Articulations(found, bodies)
+    joints = merge_stacked(found, joints, articulations.adding_mobility)
+    forest = build_forest(found, bodies, joints, articulations.root_rows)
+    filters = read_filters(found, bodies, shapes, joints, articulations.without_self_collision(forest))
+
+    builder.gravity_vector = scene.gravity
+    first_body = _append_bodies(builder, bodies, mass)
+    first_shape = _append_shapes(builder, first_body, shapes, materials, mass, filters)
+    _append_joints(builder, first_body, found, bodies, mass, forest, articulations)
+    _report_massless(found, bodies, mass, forest)
+    if len(filters.pairs):
+        builder.append(
+            Frequency.SHAPE_PAIR, len(filters.pairs), shape_collision_filter_pairs=filters.pairs + first_shape
+        )
+    return scene, found.report
+
+
+# --- articulations --------------------------------------------------------------------------------------------------
+
+
+class _Articulations:
+    """What the articulation roots of a stage say."""
+
+    def __init__(self, found: Scan, bodies: BodySpecs):
+        self.found, self.bodies = found, bodies
+        self.root_of_body: dict[int, str] = {}
+        self.root_rows: list[int] = []
+        self.adding_mobility: set[str] = set()
+        for path, item in found.found(UsdPhysics.ObjectType.Articulation):
+            for body in item.articulatedBodies:
+                row = bodies.row.get(str(body))
+                if row is not None:
+                    self.root_of_body[row] = path
+            if path in bodies.row:
+                self.root_rows.append(bodies.row[path])
+            if found.value(path, "newton:jointsAddMobility", False):
+                self.adding_mobility.update(str(joint) for joint in item.articulatedJoints)
+
+    def label(self, rows: list[int]) -> str:
+        """Return the articulation root of the first of some bodies that has one, or ""."""
+        return next((self.root_of_body[row] for row in rows if row in self.root_of_body), "")
+
+    def without_self_collision(self, forest: Forest) -> list[list[int]]:
+        """Return the bodies of each articulation whose links do not collide with each other."""
+        members: dict[str, list[int]] = {}
+        for row, path in self.root_of_body.items():
+            members.setdefault(path, []).append(row)
+        return [rows for path, rows in members.items() if not self._self_collision(path)]
+
+    def _self_collision(self, path: str) -> bool:
+        for name in ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions"):
+            value = self.found.value(path, name)
+            if value is not None:
+                return bool(value)
+        return True
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _append_bodies(builder: ModelBuilder, bodies: BodySpecs, mass: MassSpecs) -> int:
+    return builder.append(
+        Frequency.BODY,
+        len(bodies.paths),
+        body_label=bodies.paths,
+        body_path=bodies.paths,
+        body_q=bodies.pose,
+        body_qd=bodies.velocity,
+        body_flags=np.where(bodies.kinematic, int(BodyFlags.KINEMATIC), 0),
+        body_mass=mass.mass,
+        body_com=mass.com,
+        body_inertia=mass.inertia,
+        body_lock_inertia=True,
+    )
+
+
+def _append_shapes(
+    builder: ModelBuilder, first_body: int, shapes: ShapeSpecs, materials: MaterialSpecs, mass: MassSpecs, filters: Any
+) -> int:
+    flags = np.where(shapes.enabled, int(ShapeFlags.VISIBLE | ShapeFlags.COLLIDE_SHAPES | ShapeFlags.COLLIDE_PARTICLES), 1)
+    return builder.append(
+        Frequency.SHAPE,
+        len(shapes.paths),
+        shape_label=shapes.paths,
+        shape_path=shapes.paths,
+        shape_material_path=shapes.material,
+        shape_body=np.where(shapes.body >= 0, shapes.body + first_body, -1),
+        shape_type=shapes.kind,
+        shape_transform=shapes.pose,
+        shape_scale=shapes.scale,
+        shape_source=shapes.source,
+        shape_flags=flags,
+        shape_is_solid=shapes.solid,
+        shape_thickness=shapes.thickness,
+        shape_density=mass.shape_density,
+        shape_margin=shapes.margin,
+        shape_gap=shapes.gap,
+        shape_filter_class=filters.filter_class,
+        shape_filter_mask=filters.filter_mask,
+        **materials.fields,
+    )
+
+
+def _append_joints(
+    builder: ModelBuilder,
+    first_body: int,
+    found: Scan,
+    bodies: BodySpecs,
+    mass: MassSpecs,
+    forest: Forest,
+    articulations: _Articulations,
+) -> None:
+    """Append trees first, then free bodies, then loop joints; articulations are consecutive."""
+    first_joint, first_articulation = builder.joint_count, builder.articulation_count
+    rows: list[JointSpec] = []
+    owner: list[int] = []
+    labels: list[str] = []
+    for index, tree in enumerate(forest.trees):
+        joints = [_free_joint(bodies, tree.root), *tree.joints] if tree.free else tree.joints
+        rows += joints
+        owner += [first_articulation + index] * len(joints)
+        labels.append(articulations.label([joint.child for joint in joints]) or bodies.paths[tree.root])
+    single = forest.singles
+    labels += [bodies.paths[row] for row in single]
+    builder.append(
+        Frequency.ARTICULATION, len(labels), articulation_label=labels, articulation_path=labels
+    )
+    com = mass.com
+    _append_specs(builder, first_body, rows, owner, initial_coordinates(found, bodies, rows), initial_velocities(bodies, com, rows))
+    _append_free(builder, first_body, bodies, single, first_articulation + len(forest.trees))
+    loops = forest.loops
+    _append_specs(
+        builder, first_body, loops, [-1] * len(loops), initial_coordinates(found, bodies, loops), initial_velocities(bodies, com, loops)
+    )
+    _link_mimics(builder, found, first_joint, [*rows, *loops], len(rows), len(single))
+
+
+def _free_joint(bodies: BodySpecs, row: int) -> JointSpec:
+    identity = tf.identity_transform(1)[0]
+    return JointSpec("", JointType.FREE, -1, row, identity, identity, [], excluded=False, collision=True)
+
+
+def _append_free(builder: ModelBuilder, first_body: int, bodies: BodySpecs, rows: np.ndarray, first_articulation: int) -> None:
+    count = len(rows)
+    if count == 0:
+        return
+    builder.append(
+        Frequency.JOINT,
+        count,
+        joint_type=int(JointType.FREE),
+        joint_child=first_body + rows,
+        joint_dof_dim=(3, 3),
+        joint_articulation=first_articulation + np.arange(count),
+        joint_label=[f"{bodies.paths[row]} (free)" for row in rows],
+    )
+    builder.append(Frequency.JOINT_COORD, 7 * count, joint_q=bodies.pose[rows].ravel())
+    builder.append(
+        Frequency.JOINT_DOF,
+        6 * count,
+        joint_qd=bodies.velocity[rows].ravel(),
+        joint_axis=np.tile(np.eye(3), (2 * count, 1)),
+    )
+
+
+def _append_specs(
+    builder: ModelBuilder,
+    first_body: int,
+    joints: list[JointSpec],
+    owner: list[int],
+    coordinates: list[np.ndarray],
+    velocities: list[np.ndarray],
+) -> None:
+    if not joints:
+        return
+    kinds = np.array([int(joint.kind) for joint in joints])
+    dims = np.array(
+        [joint_dimensions(joint.kind, *_split_count(joint))[2:] for joint in joints], dtype=int
+    ).reshape(-1, 2)
+    ends = np.array([[joint.parent, joint.child] for joint in joints])
+    ends = np.where(ends >= 0, ends + first_body, -1)
+    builder.append(
+        Frequency.JOINT,
+        len(joints),
+        joint_type=kinds,
+        joint_parent=ends[:, 0],
+        joint_child=ends[:, 1],
+        joint_X_p=np.array([joint.X_p for joint in joints]),
+        joint_X_c=np.array([joint.X_c for joint in joints]),
+        joint_dof_dim=dims,
+        joint_articulation=owner,
+        joint_label=[joint.path or f"{builder.body_path[end]} (free)" for joint, end in zip(joints, ends[:, 1], strict=True)],
+        joint_path=[joint.path for joint in joints],
+    )
+    q = np.concatenate(coordinates)
+    assert len(q) == coordinate_counts(kinds, dims).sum()
+    builder.append(Frequency.JOINT_COORD, len(q), joint_q=q)
+    builder.append(Frequency.JOINT_DOF, int(dims.sum()), joint_qd=np.concatenate(velocities), **_dof_columns(joints, dims))
+
+
+def _split_count(joint: JointSpec) -> tuple[int, int]:
+    angular = sum(dof.angular for dof in joint.dofs)
+    return len(joint.dofs) - angular, angular
+
+
+def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
+    """Return the columns of the freedoms; those of balls and free joints keep the fallbacks."""
+    count, starts = int(dims.sum()), np.concatenate([[0], np.cumsum(dims.sum(axis=1))])
+    stated = [(start + i, dof) for start, joint in zip(starts, joints, strict=False) for i, dof in enumerate(joint.dofs)]
+    axis = np.tile(np.eye(3), (count // 3 + 1, 1))[:count]
+    bare = [(start, size) for start, size, joint in zip(starts, dims.sum(axis=1), joints, strict=False) if not joint.dofs]
+    for start, size in bare:
+        axis[start : start + size] = np.tile(np.eye(3), (2, 1))[:size]
+    columns: dict[str, Any] = {"joint_axis": axis}
+    if not stated:
+        return columns
+    rows = np.array([row for row, _ in stated])
+    axis[rows] = [dof.axis for _, dof in stated]
+    values = np.array([dof.values for _, dof in stated])
+    anchors = np.array([dof.anchor for _, dof in stated])
+    fallback = ModelBuilder().columns.table
+    for name, column in zip(DOF_FIELDS, values.T, strict=True):
+        full = np.full(count, fallback[name].default, dtype=float)
+        full[rows] = column
+        columns[name] = full
+    columns["joint_dof_path"], columns["joint_dof_name"] = [""] * count, [""] * count
+    for row, dof in stated:
+        columns["joint_dof_path"][row], columns["joint_dof_name"][row] = dof.path, dof.name
+    if anchors.any():
+        columns["joint_dof_anchor"] = np.zeros((count, 3))
+        columns["joint_dof_anchor"][rows] = anchors
+    return columns
+
+
+def _link_mimics(builder: ModelBuilder, found: Scan, first: int, specs: list[JointSpec], trees: int, singles: int) -> None:
+    followers = [(i, joint) for i, joint in enumerate(specs) if joint.leader]
+    if not followers:
+        return
+    row = {joint.path: first + i + (singles if i >= trees else 0) for i, joint in enumerate(specs)}
+    for i, joint in followers:
+        mine = first + i + (singles if i >= trees else 0)
+        if joint.leader not in row:
+            found.report.error(joint.path, f"mimics {joint.leader}, which is no joint", property="newton:mimicJoint")
+            continue
+        builder.joint_mimic_joint[mine], builder.joint_mimic_coeffs[mine] = row[joint.leader], joint.mimic
+
+
+def _report_massless(found: Scan, bodies: BodySpecs, mass: MassSpecs, forest: Forest) -> None:
+    for row in forest.singles[(mass.mass[forest.singles] <= 0) & ~bodies.kinematic[forest.singles]]:
+        found.report.error(
+            bodies.paths[row], "the body has no mass and no collider to take it from", remedy="author physics:mass or add a collider"
+        )

@@ -1,0 +1,13 @@
+"""Properties of the MuJoCo and PhysX families that are read so far: the simulation rate and self-collision."""
+
+from __future__ import annotations
+
+from usd_sim.stage.dialects.rules import Rule
+
+__all__ = ["RULES"]
+
+RULES: list[Rule] = [
+    Rule("mjc:option:timestep", "MjcSceneAPI", fallback=0.002),
+    Rule("physxScene:timeStepsPerSecond", "PhysxSceneAPI", fallback=60),
+    Rule("physxArticulation:enabledSelfCollisions", "PhysxArticulationAPI", fallback=True, structural=True),
+]

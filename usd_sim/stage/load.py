@@ -1,0 +1,50 @@
+"""From a file or a stage to a Model with its Binding and Report."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+from pxr import Usd
+
+from usd_sim.model.binding import Binding
+from usd_sim.model.builder import ModelBuilder
+from usd_sim.model.model import Model
+from usd_sim.model.types import Axis
+from usd_sim.stage.compile import compile_stage
+from usd_sim.stage.open import open_stage
+
+__all__ = ["load"]
+
+
+def load(source: str | Path | Usd.Stage, *, device: Any = None, time: float | None = None, strict: bool = True) -> Model:
+    """Read a stage into a Model.
+
+    Args:
+        source: Path of a stage, or an open stage.
+        device: Warp device that the arrays are put on.
+        time: Time code that values and poses are read at; the stage's start if not given.
+        strict: Raise the first error of the report rather than leave it there.
+
+    Returns:
+        The model; ``model.binding`` leads from rows to prims, ``model.report`` says what became of every property,
+        ``model.scene`` what the stage says about the simulation, ``model.stage`` is the stage.
+
+    Raises:
+        UsdSimError: The file cannot be read, or (with ``strict``) the stage cannot be simulated.
+    """
+    stage = source if isinstance(source, Usd.Stage) else open_stage(source)
+    collecting = gc.isenabled()
+    gc.disable()  # hundreds of thousands of small objects, none of them in cycles
+    try:
+        builder = ModelBuilder(up_axis=Axis.Z)
+        scene, report = compile_stage(stage, builder, time=time)
+        if strict:
+            report.raise_errors()
+        model = builder.finalize(device, skip_validation_joints=True)
+    finally:
+        if collecting:
+            gc.enable()
+    model.binding, model.report, model.scene, model.stage = Binding(model), report, scene, stage
+    return model

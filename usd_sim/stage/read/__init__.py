@@ -1,0 +1,1 @@
+"""Reading prims into specs: one module per family."""

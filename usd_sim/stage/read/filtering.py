@@ -1,0 +1,147 @@
+"""Which colliders pass through each other: collision groups, filtered pairs, joined bodies and self-collision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from pxr import Sdf, UsdPhysics
+
+from usd_sim.stage.read.bodies import BodySpecs
+from usd_sim.stage.read.joints import JointSpec
+from usd_sim.stage.read.scan import Scan
+from usd_sim.stage.read.shapes import ShapeSpecs
+
+__all__ = ["FilterSpecs", "read_filters"]
+
+MAX_CLASSES = 32
+"""Number of different sets of collision groups that the bits of ``shape_filter_mask`` can tell apart."""
+
+
+@dataclass
+class FilterSpecs:
+    """What does not collide.
+
+    Attributes:
+        filter_class: One bit per shape, see ``shape_filter_class`` (n,).
+        filter_mask: See ``shape_filter_mask`` (n,).
+        pairs: Pairs of shapes (p, 2), each once, lower row first.
+    """
+
+    filter_class: np.ndarray
+    filter_mask: np.ndarray
+    pairs: np.ndarray
+
+
+def read_filters(
+    scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, joints: list[JointSpec], closed_sets: Iterable[list[int]]
+) -> FilterSpecs:
+    """Collect everything that keeps shapes apart.
+
+    Args:
+        scan: What was found on the stage.
+        bodies: Bodies.
+        shapes: Colliders.
+        joints: All joints.
+        closed_sets: Bodies that do not collide among themselves: articulations without self-collision.
+    """
+    filter_class, filter_mask = _groups(scan, shapes)
+    body_pairs = [(joint.parent, joint.child) for joint in joints if not joint.collision and min(joint.parent, joint.child) >= 0]
+    for members in closed_sets:
+        first, second = np.triu_indices(len(members), 1)
+        rows = np.asarray(members)
+        body_pairs += list(zip(rows[first].tolist(), rows[second].tolist(), strict=True))
+    on_body = _rows_by_body(shapes, len(bodies.paths))
+    pairs = [_product(on_body[a], on_body[b]) for a, b in {(min(pair), max(pair)) for pair in body_pairs}]
+    pairs += _joined_to_static(shapes, joints, on_body)
+    pairs += _filtered(scan, bodies, shapes, on_body)
+    return FilterSpecs(filter_class, filter_mask, _unique(pairs))
+
+
+def _rows_by_body(shapes: ShapeSpecs, count: int) -> list[np.ndarray]:
+    order = np.argsort(shapes.body, kind="stable")
+    bounds = np.searchsorted(shapes.body[order], np.arange(count + 1))
+    return [order[bounds[i] : bounds[i + 1]] for i in range(count)]
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.stack([np.repeat(a, len(b)), np.tile(b, len(a))], axis=1)
+
+
+def _unique(pairs: list[np.ndarray]) -> np.ndarray:
+    stacked = np.concatenate([np.zeros((0, 2), dtype=int), *pairs])
+    stacked = np.sort(stacked[stacked[:, 0] != stacked[:, 1]], axis=1)
+    return np.unique(stacked, axis=0) if len(stacked) else stacked
+
+
+def _joined_to_static(shapes: ShapeSpecs, joints: list[JointSpec], on_body: list[np.ndarray]) -> list[np.ndarray]:
+    row = {path: i for i, path in enumerate(shapes.paths)}
+    pairs = []
+    for joint in joints:
+        if joint.static_prim in row and not joint.collision:
+            pairs.append(_product(np.array([row[joint.static_prim]]), on_body[max(joint.parent, joint.child)]))
+    return pairs
+
+
+# --- filtered pairs -------------------------------------------------------------------------------------------------
+
+
+def _filtered(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, on_body: list[np.ndarray]) -> list[np.ndarray]:
+    row = {path: i for i, path in enumerate(shapes.paths)}
+
+    def rows_of(path: str) -> np.ndarray:
+        if path in bodies.row:
+            return on_body[bodies.row[path]]
+        if path in row:
+            return np.array([row[path]])
+        root = Sdf.Path(path)
+        return np.array([i for other, i in row.items() if Sdf.Path(other).HasPrefix(root)], dtype=int)
+
+    sources: list[tuple[str, Iterable[str]]] = list(zip(shapes.paths, shapes.filtered, strict=True))
+    for kind in (UsdPhysics.ObjectType.RigidBody, UsdPhysics.ObjectType.Articulation):
+        sources += [(path, map(str, item.filteredCollisions)) for path, item in scan.found(kind)]
+    return [_product(rows_of(path), rows_of(target)) for path, targets in sources for target in targets]
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+def _groups(scan: Scan, shapes: ShapeSpecs) -> tuple[np.ndarray, np.ndarray]:
+    """Return class bits and masks: shapes in the same set of groups share a class."""
+    count = len(shapes.paths)
+    sets = sorted({groups for groups in shapes.groups if groups})
+    if not sets:
+        return np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
+    if len(sets) > MAX_CLASSES:
+        scan.report.approximate(
+            sets[MAX_CLASSES][0], f"more than {MAX_CLASSES} different sets of collision groups; the rest collides with all"
+        )
+        sets = sets[:MAX_CLASSES]
+    apart = _groups_apart(scan, sorted({group for groups in sets for group in groups}))
+    masks = []
+    for mine in sets:
+        bits = [any((a, b) in apart for a in mine for b in other) for other in sets]
+        masks.append(sum(1 << i for i, bit in enumerate(bits) if bit))
+    index = {groups: i for i, groups in enumerate(sets)}
+    which = [index.get(groups, -1) for groups in shapes.groups]
+    filter_class = np.array([1 << i if i >= 0 else 0 for i in which], dtype=np.uint32)
+    return filter_class, np.array([masks[i] if i >= 0 else 0 for i in which], dtype=np.uint32)
+
+
+def _groups_apart(scan: Scan, groups: list[str]) -> set[tuple[str, str]]:
+    """Return the pairs of collision groups that do not collide, in both orders."""
+    merged: dict[str, str] = {}
+    for group in groups:
+        merged[group] = str(scan.value(group, "physics:mergeGroup", "") or group)
+    apart: set[tuple[str, str]] = set()
+    for group in groups:
+        prim = scan.stage.GetPrimAtPath(group)
+        relationship = UsdPhysics.CollisionGroup(prim).GetFilteredGroupsRel()
+        named = {merged.get(str(target), str(target)) for target in relationship.GetTargets()}
+        inverted = bool(scan.value(group, "physics:invertFilteredGroups", False))
+        for other in groups:
+            if (merged[other] in named) != inverted:
+                apart.update({(group, other), (other, group)})
+    # members of a merged group share what any of them says
+    return {(a, b) for a in groups for b in groups if any((c, d) in apart for c in groups for d in groups if merged[c] == merged[a] and merged[d] == merged[b])}

@@ -1,0 +1,269 @@
+"""Joints: what they connect, where, and the settings of each of their freedoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pxr import UsdPhysics
+
+from usd_sim.geometry import transforms as tf
+from usd_sim.model.configs import target_mode
+from usd_sim.model.types import JointType
+from usd_sim.stage.read.bodies import BodySpecs
+from usd_sim.stage.read.scan import Scan, quat_xyzw
+
+__all__ = ["DOF_FIELDS", "JointSpec", "read_joints"]
+
+DOF_FIELDS = (
+    "joint_limit_lower",
+    "joint_limit_upper",
+    "joint_limit_ke",
+    "joint_limit_kd",
+    "joint_target_q",
+    "joint_target_qd",
+    "joint_target_ke",
+    "joint_target_kd",
+    "joint_effort_limit",
+    "joint_velocity_limit",
+    "joint_armature",
+    "joint_friction",
+    "joint_damping",
+    "joint_target_mode",
+)
+"""Fields of a degree of freedom that are single numbers, in the order of :attr:`DofSpec.values`."""
+
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_D6 = (("transX", "X"), ("transY", "Y"), ("transZ", "Z"), ("rotX", "X"), ("rotY", "Y"), ("rotZ", "Z"))
+
+
+@dataclass
+class DofSpec:
+    """One degree of freedom, SI.
+
+    Attributes:
+        path: Joint prim.
+        name: Name within the prim: angular, linear, transX … rotZ.
+        angular: Turns rather than slides.
+        axis: Axis in the joint frame (3,).
+        anchor: Point in the joint frame that it turns about (3,) [m].
+        values: Values of :data:`DOF_FIELDS`.
+    """
+
+    path: str
+    name: str
+    angular: bool
+    axis: np.ndarray
+    values: list[float]
+    anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
+
+
+@dataclass
+class JointSpec:
+    """One joint, SI.
+
+    Attributes:
+        path: Prim.
+        kind: Type.
+        parent: Row of the body on side 0; -1 is the world.
+        child: Row of the body on side 1; -1 is the world.
+        X_p: Joint frame in the parent (7,).
+        X_c: Joint frame in the child (7,).
+        dofs: Degrees of freedom, linear first.
+        excluded: Never part of the tree.
+        collision: The connected bodies collide.
+        static_prim: Prim without a body that one side names; empty for none.
+        leader: Joint that this one mimics, or "".
+        mimic: Offset and ratio of the mimic.
+    """
+
+    path: str
+    kind: JointType
+    parent: int
+    child: int
+    X_p: np.ndarray
+    X_c: np.ndarray
+    dofs: list[DofSpec]
+    excluded: bool
+    collision: bool
+    static_prim: str = ""
+    leader: str = ""
+    mimic: tuple[float, float] = (0.0, 1.0)
+
+    def reverse(self) -> None:
+        """Exchange parent and child; axes turn round so that coordinates keep their meaning."""
+        self.parent, self.child = self.child, self.parent
+        self.X_p, self.X_c = self.X_c, self.X_p
+        linear = [dof for dof in self.dofs if not dof.angular]
+        angular = [dof for dof in reversed(self.dofs) if dof.angular]
+        self.dofs = linear + angular
+        for dof in self.dofs:
+            dof.axis = -dof.axis
+
+
+def read_joints(scan: Scan, bodies: BodySpecs) -> list[JointSpec]:
+    """Read all enabled joints in the order of the traversal; what cannot act is reported."""
+    objects = UsdPhysics.ObjectType
+    kinds = (
+        objects.FixedJoint,
+        objects.RevoluteJoint,
+        objects.PrismaticJoint,
+        objects.SphericalJoint,
+        objects.DistanceJoint,
+        objects.D6Joint,
+        objects.CustomJoint,
+    )
+    found = [(path, item) for path, item in scan.found(*kinds) if _acts(scan, path, item, bodies)]
+    frames = [_frames(scan, found, bodies, side) for side in (0, 1)]
+    joints = []
+    for i, (path, item) in enumerate(found):
+        kind, dofs = _freedoms(scan, path)
+        rows = [bodies.row.get(str(body), -1) for body in (item.body0, item.body1)]
+        targets = [str(rel) for rel, row in zip((item.rel0, item.rel1), rows, strict=True) if row < 0 and str(rel)]
+        joints.append(
+            JointSpec(
+                path=path,
+                kind=kind,
+                parent=rows[0],
+                child=rows[1],
+                X_p=frames[0][i],
+                X_c=frames[1][i],
+                dofs=dofs,
+                excluded=bool(item.excludeFromArticulation),
+                collision=bool(item.collisionEnabled),
+                static_prim=targets[0] if targets else "",
+            )
+        )
+        _read_mimic(scan, joints[-1])
+    return joints
+
+
+def _acts(scan: Scan, path: str, item: Any, bodies: BodySpecs) -> bool:
+    """Whether a joint connects something; if not, the report says why."""
+    report = scan.report
+    if not item.jointEnabled:
+        report.ignore(path, "the joint is disabled", property="physics:jointEnabled")
+        return False
+    for side, target in (("physics:body0", item.rel0), ("physics:body1", item.rel1)):
+        if str(target) and not scan.stage.GetPrimAtPath(target):
+            report.error(path, f"targets {target}, which does not exist", property=side, remedy="name an existing prim")
+            return False
+    rows = [bodies.row.get(str(body), -1) for body in (item.body0, item.body1)]
+    if max(rows) < 0:
+        report.ignore(path, "the joint connects no rigid body", remedy="set physics:body0 or physics:body1")
+        return False
+    if rows[0] == rows[1]:
+        report.error(path, "both sides are the same body", remedy="name two different bodies")
+        return False
+    return True
+
+
+def _frames(scan: Scan, found: list[tuple[str, Any]], bodies: BodySpecs, side: int) -> np.ndarray:
+    """Return the joint frames on one side (j, 7): in the body, or in the world where there is none."""
+    paths = [path for path, _ in found]
+    if not paths:
+        return np.zeros((0, 7))
+    targets = [str(getattr(item, f"rel{side}")) or "/" for _, item in found]
+    matrices = scan.matrices(targets)
+    local = np.array([scan.value(path, f"physics:localPos{side}", (0.0, 0.0, 0.0)) for path in paths], dtype=float)
+    world = np.einsum("ni,nij->nj", local, matrices[:, :3, :3]) + matrices[:, 3, :3]
+    turn = np.array([quat_xyzw(scan.value(path, f"physics:localRot{side}")) for path in paths])
+    rotation = tf.quat_multiply(tf.decompose_affine(matrices).rotation, turn)
+    frames = np.concatenate([scan.units.to_si(world, "m"), rotation], axis=1)
+    rows = np.array([bodies.row.get(str(getattr(item, f"body{side}")), -1) for _, item in found], dtype=int)
+    on = np.flatnonzero(rows >= 0)
+    frames[on] = tf.transform_multiply(tf.transform_inverse(bodies.pose[rows[on]]), frames[on])
+    return frames
+
+
+def _freedoms(scan: Scan, path: str) -> tuple[JointType, list[DofSpec]]:
+    type_name = scan.types.get(path, "")
+    if type_name in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint"):
+        angular = type_name == "PhysicsRevoluteJoint"
+        axis = _AXES[str(scan.value(path, "physics:axis", "X"))]
+        lower = scan.value(path, "physics:lowerLimit", -np.inf)
+        upper = scan.value(path, "physics:upperLimit", np.inf)
+        name = "angular" if angular else "linear"
+        dof = _dof(scan, path, name, angular, axis, float(lower), float(upper))
+        return (JointType.REVOLUTE if angular else JointType.PRISMATIC), [dof]
+    if type_name == "PhysicsFixedJoint":
+        return JointType.FIXED, []
+    if type_name == "PhysicsSphericalJoint":
+        _report_ball(scan, path)
+        return JointType.BALL, []
+    if type_name == "PhysicsDistanceJoint":
+        return JointType.DISTANCE, []
+    return JointType.D6, _d6_freedoms(scan, path)
+
+
+def _report_ball(scan: Scan, path: str) -> None:
+    for name in ("physics:coneAngle0Limit", "physics:coneAngle1Limit"):
+        if scan.stage.GetPrimAtPath(path).GetAttribute(name).Get(scan.time) >= 0:
+            scan.report.ignore(path, "cone limits are not supported yet", property=name)
+
+
+def _d6_freedoms(scan: Scan, path: str) -> list[DofSpec]:
+    dofs = []
+    for name, axis in _D6:
+        angular = name.startswith("rot")
+        limited = f"PhysicsLimitAPI:{name}" in scan.schemas.get(path, ())
+        lower = float(scan.value(path, f"limit:{name}:physics:low", -np.inf)) if limited else -np.inf
+        upper = float(scan.value(path, f"limit:{name}:physics:high", np.inf)) if limited else np.inf
+        if lower > upper or lower == upper == 0.0:
+            continue  # locked
+        dofs.append(_dof(scan, path, name, angular, _AXES[axis], lower, upper))
+    return dofs
+
+
+def _dof(
+    scan: Scan, path: str, name: str, angular: bool, axis: tuple[float, float, float], lower: float, upper: float
+) -> DofSpec:
+    si = scan.units.to_si
+    pick = 1 if angular else 0
+    length, speed, effort = ("m", "deg")[pick], ("m/s", "deg/s")[pick], ("N", "N·m")[pick]
+    spring, damper = ("N/m", "N·m/deg")[pick], ("N·s/m", "N·m·s/deg")[pick]
+    if lower > upper:
+        scan.report.approximate(path, "the lower limit is above the upper; both are left out", remedy="exchange them")
+        lower, upper = -np.inf, np.inf
+    drive = f"drive:{name}:physics:"
+    read = scan.value
+    stiffness = si(float(read(path, drive + "stiffness", 0.0)), spring)
+    damping = si(float(read(path, drive + "damping", 0.0)), damper)
+    target_velocity = si(float(read(path, drive + "targetVelocity", 0.0)), speed)
+    if read(path, drive + "type", "force") == "acceleration" and (stiffness or damping):
+        scan.report.approximate(path, "acceleration drives act as force drives", property=drive + "type")
+    limit_spring, limit_damper = (
+        max(0.0, float(read(path, name, -np.inf))) for name in ("newton:limitStiffness", "newton:limitDamping")
+    )
+    values = [
+        si(lower, length),
+        si(upper, length),
+        si(limit_spring, spring),
+        si(limit_damper, damper),
+        si(float(read(path, drive + "targetPosition", 0.0)), length),
+        target_velocity,
+        stiffness,
+        damping,
+        si(float(read(path, drive + "maxForce", np.inf)), effort),
+        si(float(read(path, "newton:velocityLimit", np.inf)), speed),
+        si(float(read(path, "newton:armature", 0.0)), ("kg", "kg·m²")[pick]),
+        si(float(read(path, "newton:friction", 0.0)), effort),
+        si(float(read(path, "newton:damping", 0.0)), damper),
+        float(target_mode(stiffness, damping, target_velocity)),
+    ]
+    return DofSpec(path, name, angular, np.array(axis), [float(value) for value in values])
+
+
+def _read_mimic(scan: Scan, joint: JointSpec) -> None:
+    if not scan.has(joint.path, "NewtonMimicAPI") or not scan.value(joint.path, "newton:mimicEnabled", True):
+        return
+    relationship = scan.stage.GetPrimAtPath(joint.path).GetRelationship("newton:mimicJoint")
+    targets = relationship.GetTargets() if relationship else []
+    if not targets or len(joint.dofs) != 1:
+        scan.report.ignore(joint.path, "a mimic needs a leader and one degree of freedom", property="newton:mimicJoint")
+        return
+    joint.leader = str(targets[0])
+    offset = float(scan.value(joint.path, "newton:mimicCoef0", 0.0))
+    dimension = "deg" if joint.dofs[0].angular else "m"
+    joint.mimic = (float(scan.units.to_si(offset, dimension)), float(scan.value(joint.path, "newton:mimicCoef1", 1.0)))

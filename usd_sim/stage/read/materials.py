@@ -1,0 +1,68 @@
+"""Physics materials, as columns that shapes look up by path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from usd_sim.model.fields import FIELDS
+from usd_sim.stage.read.scan import Scan
+
+__all__ = ["MATERIAL_FIELDS", "MaterialSpecs", "read_materials"]
+
+MATERIAL_FIELDS = {
+    "shape_material_restitution": ("physics:restitution", "", 0.0),
+    "shape_material_mu_torsional": ("newton:torsionalFriction", "m", 0.005),
+    "shape_material_mu_rolling": ("newton:rollingFriction", "m", 0.0001),
+    "shape_material_ke": ("newton:contactStiffness", "N/m", -np.inf),
+    "shape_material_kd": ("newton:contactDamping", "N·s/m", -np.inf),
+    "shape_material_kf": ("newton:contactFrictionGain", "N·s/m", -np.inf),
+    "shape_material_ka": ("newton:contactAdhesion", "m", -np.inf),
+}
+
+
+@dataclass
+class MaterialSpecs:
+    """Values of materials by shape, SI.
+
+    Attributes:
+        fields: Field name to the value for each shape (n,).
+        density: Density that the material states, 0 for none (n,) [kg/m³].
+    """
+
+    fields: dict[str, np.ndarray]
+    density: np.ndarray
+
+
+def read_materials(scan: Scan, materials: list[str]) -> MaterialSpecs:
+    """Read the materials of shapes; shapes without one get the fields' fallbacks.
+
+    Args:
+        scan: What was found on the stage.
+        materials: Path of the material of each shape, "" for none (n,).
+    """
+    unique = sorted({path for path in materials if scan.has(path, "PhysicsMaterialAPI")})
+    index = {path: i for i, path in enumerate(unique)}
+    which = np.array([index.get(path, len(unique)) for path in materials], dtype=int)  # the last row is "no material"
+    fields = {}
+    for name, (attribute, dimension, fallback) in MATERIAL_FIELDS.items():
+        default = float(FIELDS[name].default)
+        values = np.append(scan.column(unique, attribute, fallback, dimension), default)
+        fields[name] = np.where(np.isneginf(values), default, values)[which]
+    friction = np.append(_friction(scan, unique), float(FIELDS["shape_material_mu"].default))
+    density = np.append(scan.column(unique, "physics:density", 0.0, "kg/m³"), 0.0)
+    return MaterialSpecs({"shape_material_mu": friction[which], **fields}, density[which])
+
+
+def _friction(scan: Scan, paths: list[str]) -> np.ndarray:
+    """Return one coefficient per material: dynamic friction, or static where only that is authored."""
+    static = scan.column(paths, "physics:staticFriction", 0.0)
+    dynamic = scan.column(paths, "physics:dynamicFriction", 0.0)
+    only_static = np.array([scan.value(path, "physics:dynamicFriction") is None for path in paths], dtype=bool)
+    for i in np.flatnonzero((static != dynamic) & ~only_static):
+        if scan.value(paths[i], "physics:staticFriction") is not None:
+            scan.report.approximate(
+                paths[i], "one friction coefficient is used for rest and motion", property="physics:staticFriction"
+            )
+    return np.where(only_static, static, dynamic)

@@ -1,0 +1,244 @@
+"""One pass over a stage: which prims matter to physics, what is authored on them, and where they are.
+
+Everything later works on what is collected here; USD is not asked again prim by prim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
+
+from usd_sim.geometry import transforms as tf
+from usd_sim.stage.dialects import BUILT_IN_SCHEMAS, RULES, Rule
+from usd_sim.stage.report import Entry, Report
+from usd_sim.stage.units import StageUnits
+
+__all__ = ["GPRIM_SIZES", "Scan", "scan"]
+
+GPRIM_SIZES: dict[str, dict[str, Any]] = {
+    "Sphere": {"radius": 1.0},
+    "Cube": {"size": 2.0},
+    "Capsule": {"radius": 0.5, "height": 1.0, "axis": "Z"},
+    "Capsule_1": {"radiusTop": 0.5, "radiusBottom": 0.5, "height": 1.0, "axis": "Z"},
+    "Cylinder": {"radius": 1.0, "height": 2.0, "axis": "Z"},
+    "Cylinder_1": {"radiusTop": 1.0, "radiusBottom": 1.0, "height": 2.0, "axis": "Z"},
+    "Cone": {"radius": 1.0, "height": 2.0, "axis": "Z"},
+    "Plane": {"width": 2.0, "length": 2.0, "axis": "Z"},
+    "Mesh": {"orientation": "rightHanded"},
+}
+"""Size attributes of the prims that can be colliders, with their fallbacks."""
+
+_NAMESPACES = {"physics", "newton", "mjc", "drive", "limit", "state", "warpSim"}
+
+
+@dataclass
+class Scan:
+    """What one pass over a stage found.
+
+    Attributes:
+        stage: The stage.
+        units: Its units.
+        time: Time code that values and poses are read at.
+        report: What becomes of every property.
+        objects: Kind of physics object to (paths, descriptors) of UsdPhysics' own parser.
+        values: Prim path to authored property to value; properties whose schema is not applied are left out.
+        schemas: Prim path to the API schemas applied, with what they bring along.
+        types: Prim path to type name.
+        order: Prim path to its place in the traversal.
+    """
+
+    stage: Usd.Stage
+    units: StageUnits
+    time: Usd.TimeCode
+    report: Report
+    objects: dict[Any, tuple[list[Any], list[Any]]] = field(default_factory=dict)
+    values: dict[str, dict[str, Any]] = field(default_factory=dict)
+    schemas: dict[str, frozenset[str]] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
+    _cache: UsdGeom.XformCache | None = None
+
+    def found(self, *kinds: Any) -> list[tuple[str, Any]]:
+        """Return (path, descriptor) of all valid objects of some kinds, in the order of the traversal."""
+        pairs = []
+        for kind in kinds:
+            paths, descriptors = self.objects.get(kind, ((), ()))
+            pairs += [(str(path), item) for path, item in zip(paths, descriptors, strict=True) if item.isValid]
+        return sorted(pairs, key=lambda pair: self.order.get(pair[0], 0))
+
+    def value(self, path: str, name: str, fallback: Any = None) -> Any:
+        """Return an authored value, or the fallback."""
+        return self.values.get(path, _NOTHING).get(name, fallback)
+
+    def column(self, paths: Iterable[str], name: str, fallback: Any, dimension: str = "") -> np.ndarray:
+        """Return a property of many prims as an array in SI."""
+        rows = [self.values.get(path, _NOTHING).get(name, fallback) for path in paths]
+        return self.units.to_si(np.array(rows, dtype=float), dimension)
+
+    def has(self, path: str, schema: str) -> bool:
+        """Whether an API schema is applied to a prim, by itself or by one that brings it along."""
+        return schema in self.schemas.get(path, _EMPTY)
+
+    def matrices(self, paths: Iterable[str]) -> np.ndarray:
+        """Return the local-to-world matrices of prims in stage units (n, 4, 4), row-vector convention."""
+        if self._cache is None:
+            self._cache = UsdGeom.XformCache(self.time)
+        cache, get = self._cache, self.stage.GetPrimAtPath
+        found = [cache.GetLocalToWorldTransform(get(path)) for path in paths]
+        return np.array(Vt.Matrix4dArray(found)) if found else np.zeros((0, 4, 4))
+
+    def placed(self, paths: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return pose in world (n, 7) in SI, scale with its sign (n, 3), and shear (n,) of prims."""
+        parts = tf.decompose_affine(self.matrices(paths))
+        position = self.units.to_si(parts.translation, "m")
+        return np.concatenate([position, parts.rotation], axis=1), parts.scale, parts.shear_error
+
+
+_NOTHING: dict[str, Any] = {}
+_EMPTY: frozenset[str] = frozenset()
+
+
+def scan(stage: Usd.Stage, *, time: float | None = None) -> Scan:
+    """Collect all that physics needs from a stage.
+
+    Args:
+        stage: The stage, with its payloads loaded.
+        time: Time code to read at; the stage's start time code if not given.
+    """
+    when = Usd.TimeCode(stage.GetStartTimeCode() if time is None else time)
+    result = Scan(stage, StageUnits.of(stage), when, Report())
+    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
+    result.objects = parse(stage, [Sdf.Path.absoluteRootPath])
+    _report_composition(result)
+    seen: dict[Any, _PrimFacts] = {}
+    prims = Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies())
+    for index, prim in enumerate(prims):
+        path = str(prim.GetPath())
+        result.order[path] = index
+        # prims made of the same specs (copies of one referenced asset) say the same: read them once
+        stack = tuple(prim.GetPrimStack())
+        facts = seen.get(stack)
+        if facts is None:
+            facts = _read_prim(result, prim, path)
+            if not facts.varies:
+                seen[stack] = facts
+        facts.apply(result, path)
+    return result
+
+
+@dataclass
+class _PrimFacts:
+    """What one prim, and every other made of the same specs, has to say."""
+
+    type_name: str
+    schemas: frozenset[str]
+    values: dict[str, Any]
+    used: int
+    ignored: list[tuple[str, str, str]]
+    errors: list[tuple[str, str, str]]
+    varies: bool
+
+    def apply(self, result: Scan, path: str) -> None:
+        """Take the facts over for a prim."""
+        if self.schemas or self.values or self.type_name.startswith("Physics"):
+            result.schemas[path], result.types[path] = self.schemas, self.type_name
+        if self.values:
+            result.values[path] = self.values
+        result.report.used_count += self.used
+        result.report.ignored.extend(Entry(path, *entry) for entry in self.ignored)
+        result.report.errors.extend(Entry(path, *entry) for entry in self.errors)
+
+
+def _report_composition(result: Scan) -> None:
+    for error in result.stage.GetCompositionErrors():
+        site = getattr(error, "rootSite", None)
+        path = str(site.path) if site else "/"
+        text = str(error).strip().splitlines()[0]
+        result.report.ignore(path, f"composition failed: {text}", remedy="check the asset path")
+
+
+def _with_built_ins(applied: list[str]) -> frozenset[str]:
+    names, pending = set(applied), list(applied)
+    while pending:
+        for name in BUILT_IN_SCHEMAS.get(pending.pop().split(":")[0], ()):
+            if name not in names:
+                names.add(name)
+                pending.append(name)
+    return frozenset(names)
+
+
+def _plan(type_name: str, schemas: frozenset[str], names: list[str]) -> list[tuple[str, str | None]]:
+    """Return (property, why it is ignored or None) for the properties that physics cares about."""
+    plan: list[tuple[str, str | None]] = []
+    owners = {type_name, *(name.split(":")[0] for name in schemas)}
+    if type_name.startswith("Physics") and type_name.endswith("Joint"):
+        owners.add("PhysicsJoint")
+    sizes = GPRIM_SIZES.get(type_name, _NOTHING) if "PhysicsCollisionAPI" in schemas else _NOTHING
+    for name in names:
+        rules = RULES.find(name)
+        if name in sizes:
+            plan.append((name, None))
+        elif rules:
+            plan.append((name, _why_ignored(name, rules, owners, schemas)))
+        elif name.split(":")[0] in _NAMESPACES or name.startswith("physx"):
+            plan.append((name, _why_unknown(name)))
+    return plan
+
+
+def _why_ignored(name: str, rules: list[Rule], owners: set[str], schemas: frozenset[str]) -> str | None:
+    if not any(rule.on in owners for rule in rules):
+        return f"{' or '.join(sorted({rule.on for rule in rules}))} is not applied"
+    if "<i>" in rules[0].property:
+        _, instance = RULES.instance_of(name) or ("", "")
+        if f"{rules[0].on}:{instance}" not in schemas:
+            return f"{rules[0].on}:{instance} is not applied"
+    return None
+
+
+def _why_unknown(name: str) -> str:
+    family = name.split(":")[0]
+    if family in ("mjc",) or family.startswith("physx"):
+        return f"properties of the {'mjc' if family == 'mjc' else 'physx'} family are not supported yet"
+    if family == "newton":
+        return "is not supported yet"
+    return "is not a property of any schema that is understood"
+
+
+def _read_prim(result: Scan, prim: Usd.Prim, path: str) -> _PrimFacts:
+    info = prim.GetPrimTypeInfo()
+    schemas = _with_built_ins(info.GetAppliedAPISchemas())
+    facts = _PrimFacts(info.GetTypeName(), schemas, {}, 0, [], [], False)
+    for name, why in _plan(facts.type_name, schemas, prim.GetAuthoredPropertyNames()):
+        if why is not None:
+            facts.ignored.append((name, why, _remedy(why)))
+            continue
+        attribute = prim.GetAttribute(name)
+        if attribute:
+            value = attribute.Get(result.time)
+            facts.varies |= attribute.ValueMightBeTimeVarying()
+            if value is None:
+                continue
+            if value != value:  # NaN is the only value that differs from itself
+                facts.errors.append((name, "is not a number", "author a finite value"))
+                continue
+            facts.values[name] = value
+        facts.used += 1
+    return facts
+
+
+def _remedy(why: str) -> str:
+    return f"apply {why.removesuffix(' is not applied')}" if why.endswith(" is not applied") else ""
+
+
+def quat_xyzw(value: Gf.Quatf | Gf.Quatd | None) -> tuple[float, float, float, float]:
+    """Return a USD quaternion as x, y, z, w; the identity for None or zero length."""
+    if value is None:
+        return (0.0, 0.0, 0.0, 1.0)
+    x, y, z = value.GetImaginary()
+    w = value.GetReal()
+    length = (x * x + y * y + z * z + w * w) ** 0.5
+    return (x / length, y / length, z / length, w / length) if length > 0 else (0.0, 0.0, 0.0, 1.0)
