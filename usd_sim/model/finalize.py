@@ -186,7 +186,7 @@ def _articulation_ranges(rows: Rows, counts: dict[str, int], tree: np.ndarray) -
 def inertia(rows: Rows) -> None:
     """Add the mass of shapes to the bodies that are not locked, and invert masses and inertias."""
     body, shapes = rows["shape_body"], np.zeros(0, dtype=int)
-    if len(body):
+    if len(body) and len(rows["body_mass"]):
         counted = (body >= 0) & (rows["shape_density"] > 0)
         shapes = np.flatnonzero(counted & ~rows["body_lock_inertia"][np.maximum(body, 0)])
     if len(shapes):

@@ -9,7 +9,8 @@ from pxr import Usd, UsdPhysics
 
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.builder import ModelBuilder
-from usd_sim.model.fields import Frequency
+from usd_sim.model.configs import target_mode
+from usd_sim.model.fields import FIELDS, Frequency
 from usd_sim.model.finalize import coordinate_counts
 from usd_sim.model.types import BodyFlags, JointType, ShapeFlags, joint_dimensions
 from usd_sim.stage.coordinates import initial_coordinates, initial_velocities
@@ -264,11 +265,13 @@ def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
     axis[rows] = [dof.axis for _, dof in stated]
     values = np.array([dof.values for _, dof in stated])
     anchors = np.array([dof.anchor for _, dof in stated])
-    fallback = ModelBuilder().columns.table
     for name, column in zip(DOF_FIELDS, values.T, strict=True):
-        full = np.full(count, fallback[name].default, dtype=float)
+        full = np.full(count, FIELDS[name].default, dtype=float)
         full[rows] = column
         columns[name] = full
+    columns["joint_target_mode"] = target_mode(
+        columns["joint_target_ke"], columns["joint_target_kd"], columns["joint_target_qd"]
+    )
     columns["joint_dof_path"], columns["joint_dof_name"] = [""] * count, [""] * count
     for row, dof in stated:
         columns["joint_dof_path"][row], columns["joint_dof_name"][row] = dof.path, dof.name

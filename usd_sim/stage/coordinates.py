@@ -27,12 +27,11 @@ def initial_coordinates(scan: Scan, bodies: BodySpecs, joints: list[JointSpec]) 
     if not joints:
         return []
     relative = relative_poses(bodies, joints)
+    result = [np.zeros(len(joint.dofs)) for joint in joints]
     residual = np.zeros((len(joints), 2))
-    result = []
-    for i, joint in enumerate(joints):
-        q = _coordinates(joint, relative[i])
-        result.append(q)
-        residual[i] = _distance(_pose_at(joint, q), relative[i])
+    for i in _off_zero(joints, relative):
+        result[i] = _coordinates(joints[i], relative[i])
+        residual[i] = _distance(_pose_at(joints[i], result[i]), relative[i])
     for i in np.flatnonzero((residual > POSE_TOLERANCE).any(axis=1)):
         scan.report.approximate(
             joints[i].path,
@@ -40,6 +39,13 @@ def initial_coordinates(scan: Scan, bodies: BodySpecs, joints: list[JointSpec]) 
             "they start where it does",
         )
     return result
+
+
+def _off_zero(joints: list[JointSpec], relative: np.ndarray) -> np.ndarray:
+    """Return the joints whose coordinates are not all zero: those off their zero pose, and those with quaternions."""
+    moved = (np.abs(relative[:, :3]) > _AT_ZERO).any(axis=1) | (np.abs(relative[:, 3:6]) > 0.5 * _AT_ZERO).any(axis=1)
+    kinds = np.array([int(joint.kind) for joint in joints])
+    return np.flatnonzero(moved | np.isin(kinds, (JointType.BALL, JointType.FREE, JointType.DISTANCE)))
 
 
 def relative_poses(bodies: BodySpecs, joints: list[JointSpec]) -> np.ndarray:
@@ -64,8 +70,6 @@ def _coordinates(joint: JointSpec, relative: np.ndarray) -> np.ndarray:
         return relative[3:]
     if joint.kind in (JointType.FREE, JointType.DISTANCE):
         return relative
-    if max(_distance(tf.identity_transform(1)[0], relative)) < _AT_ZERO:
-        return np.zeros(len(joint.dofs))
     q = np.array([_turn_about(dof.axis, relative) if dof.angular else dof.axis @ relative[:3] for dof in joint.dofs])
     if len(joint.dofs) > 1:
         q = _solve(joint, relative, q)

@@ -77,14 +77,14 @@ class StageUnits:
         return self.kilograms_per_unit**mass * self.meters_per_unit**length * math.radians(1.0) ** angle
 
     def to_si(self, value: Any, dimension: str) -> Any:
-        """Convert a value or an array from stage units to SI."""
+        """Convert a number or an array from stage units to SI."""
         factor = self.factor(dimension)
-        return value if factor == 1.0 else np.multiply(value, factor)
+        return value if factor == 1.0 else value * factor
 
     def from_si(self, value: Any, dimension: str) -> Any:
-        """Convert a value or an array from SI to stage units."""
+        """Convert a number or an array from SI to stage units."""
         factor = self.factor(dimension)
-        return value if factor == 1.0 else np.divide(value, factor)
+        return value if factor == 1.0 else value / factor
 
     @property
     def up(self) -> np.ndarray:

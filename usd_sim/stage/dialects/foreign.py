@@ -1,4 +1,4 @@
-"""Properties of the MuJoCo and PhysX families that are read so far: the simulation rate and self-collision."""
+"""Properties of the MuJoCo and PhysX families that are read so far: the simulation rate, the total mass and self-collision."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ __all__ = ["RULES"]
 
 RULES: list[Rule] = [
     Rule("mjc:option:timestep", "MjcSceneAPI", fallback=0.002),
+    Rule("mjc:compiler:setTotalMass", "MjcSceneAPI", "body_mass", "kg", -1.0, (-1.0,), structural=True),
     Rule("physxScene:timeStepsPerSecond", "PhysxSceneAPI", fallback=60),
     Rule("physxArticulation:enabledSelfCollisions", "PhysxArticulationAPI", fallback=True, structural=True),
 ]

@@ -47,22 +47,40 @@ def read_filters(
         closed_sets: Bodies that do not collide among themselves: articulations without self-collision.
     """
     filter_class, filter_mask = _groups(scan, shapes)
-    body_pairs = [(joint.parent, joint.child) for joint in joints if not joint.collision and min(joint.parent, joint.child) >= 0]
+    on_body = _BodyShapes(shapes, len(bodies.paths))
+    joined = [(joint.parent, joint.child) for joint in joints if not joint.collision and min(joint.parent, joint.child) >= 0]
+    pairs = [on_body.pairs(np.array(joined, dtype=int).reshape(-1, 2))]
     for members in closed_sets:
-        first, second = np.triu_indices(len(members), 1)
-        rows = np.asarray(members)
-        body_pairs += list(zip(rows[first].tolist(), rows[second].tolist(), strict=True))
-    on_body = _rows_by_body(shapes, len(bodies.paths))
-    pairs = [_product(on_body[a], on_body[b]) for a, b in {(min(pair), max(pair)) for pair in body_pairs}]
+        rows = np.concatenate([on_body[member] for member in members])
+        first, second = np.triu_indices(len(rows), 1)
+        apart = shapes.body[rows[first]] != shapes.body[rows[second]]
+        pairs.append(np.stack([rows[first[apart]], rows[second[apart]]], axis=1))
     pairs += _joined_to_static(shapes, joints, on_body)
     pairs += _filtered(scan, bodies, shapes, on_body)
     return FilterSpecs(filter_class, filter_mask, _unique(pairs))
 
 
-def _rows_by_body(shapes: ShapeSpecs, count: int) -> list[np.ndarray]:
-    order = np.argsort(shapes.body, kind="stable")
-    bounds = np.searchsorted(shapes.body[order], np.arange(count + 1))
-    return [order[bounds[i] : bounds[i + 1]] for i in range(count)]
+class _BodyShapes:
+    """The shapes of each body."""
+
+    def __init__(self, shapes: ShapeSpecs, count: int):
+        self._order = np.argsort(shapes.body, kind="stable")
+        self._bounds = np.searchsorted(shapes.body[self._order], np.arange(count + 1))
+
+    def __getitem__(self, body: int) -> np.ndarray:
+        return self._order[self._bounds[body] : self._bounds[body + 1]]
+
+    def pairs(self, bodies: np.ndarray) -> np.ndarray:
+        """Return all pairs of shapes of pairs of bodies (p, 2)."""
+        first, second = bodies[:, 0], bodies[:, 1]
+        sizes = np.diff(self._bounds)
+        count = sizes[first] * sizes[second]
+        which = np.repeat(np.arange(len(bodies)), count)
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        width = sizes[second][which]
+        a = self._order[self._bounds[first][which] + within // np.maximum(width, 1)]
+        b = self._order[self._bounds[second][which] + within % np.maximum(width, 1)]
+        return np.stack([a, b], axis=1)
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -75,7 +93,7 @@ def _unique(pairs: list[np.ndarray]) -> np.ndarray:
     return np.unique(stacked, axis=0) if len(stacked) else stacked
 
 
-def _joined_to_static(shapes: ShapeSpecs, joints: list[JointSpec], on_body: list[np.ndarray]) -> list[np.ndarray]:
+def _joined_to_static(shapes: ShapeSpecs, joints: list[JointSpec], on_body: _BodyShapes) -> list[np.ndarray]:
     row = {path: i for i, path in enumerate(shapes.paths)}
     pairs = []
     for joint in joints:
@@ -87,7 +105,7 @@ def _joined_to_static(shapes: ShapeSpecs, joints: list[JointSpec], on_body: list
 # --- filtered pairs -------------------------------------------------------------------------------------------------
 
 
-def _filtered(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, on_body: list[np.ndarray]) -> list[np.ndarray]:
+def _filtered(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, on_body: _BodyShapes) -> list[np.ndarray]:
     row = {path: i for i, path in enumerate(shapes.paths)}
 
     def rows_of(path: str) -> np.ndarray:

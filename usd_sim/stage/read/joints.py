@@ -9,7 +9,6 @@ import numpy as np
 from pxr import UsdPhysics
 
 from usd_sim.geometry import transforms as tf
-from usd_sim.model.configs import target_mode
 from usd_sim.model.types import JointType
 from usd_sim.stage.read.bodies import BodySpecs
 from usd_sim.stage.read.scan import Scan, quat_xyzw
@@ -30,7 +29,6 @@ DOF_FIELDS = (
     "joint_armature",
     "joint_friction",
     "joint_damping",
-    "joint_target_mode",
 )
 """Fields of a degree of freedom that are single numbers, in the order of :attr:`DofSpec.values`."""
 
@@ -250,7 +248,6 @@ def _dof(
         si(float(read(path, "newton:armature", 0.0)), ("kg", "kg·m²")[pick]),
         si(float(read(path, "newton:friction", 0.0)), effort),
         si(float(read(path, "newton:damping", 0.0)), damper),
-        float(target_mode(stiffness, damping, target_velocity)),
     ]
     return DofSpec(path, name, angular, np.array(axis), [float(value) for value in values])
 

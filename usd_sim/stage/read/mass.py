@@ -60,7 +60,18 @@ def read_mass(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, material_densit
             remedy="author physics:diagonalInertia",
         )
     _repair(scan, bodies, mass, inertia)
+    factor = _total_mass_factor(scan, mass)
+    mass, inertia, density = mass * factor, inertia * factor, density * factor
     return MassSpecs(mass, com, inertia, density)
+
+
+def _total_mass_factor(scan: Scan, mass: np.ndarray) -> float:
+    """Return what all masses are multiplied by to add up to what MuJoCo's compiler option says, else 1."""
+    for path in scan.values:
+        total = scan.value(path, "mjc:compiler:setTotalMass", -1.0)
+        if total > 0 and mass.sum() > 0:
+            return float(scan.units.to_si(total, "kg") / mass.sum())
+    return 1.0
 
 
 class _Authored:
@@ -75,11 +86,10 @@ class _Authored:
         self.diagonal = scan.column(paths, "physics:diagonalInertia", (0.0,) * 3, "kg·m²").reshape(-1, 3)
 
     def report_invalid(self) -> None:
-        """Report masses, densities and inertias below zero."""
+        """Report masses and densities below zero."""
         for name, bad in (
             ("physics:mass", ~(self.mass >= 0)),
             ("physics:density", ~(self.density >= 0)),
-            ("physics:diagonalInertia", ~(self.diagonal >= 0).all(axis=1)),
         ):
             for i in np.flatnonzero(bad):
                 self.scan.report.error(self.paths[i], "is negative", property=name, remedy="author a positive number")
@@ -128,12 +138,30 @@ def _from_colliders(
         [shapes.source[i] for i in carried],
     )
     mass = np.where(own.mass > 0, own.mass, part.volume * density[carried])
+    mass[_weightless(scan, own, bodies, shapes.body[carried], mass)] = 0.0
     density[carried] = np.divide(mass, part.volume, out=density[carried].copy(), where=part.volume > 0)
     inertia = part.inertia * density[carried][:, None, None]
     com, inertia = transform_mass_properties(part.com, inertia, shapes.pose[carried])
     _apply_collider_com(scan, own, bodies, shapes, carried, com)
     total = combine_mass_properties(mass, com, inertia, shapes.body[carried], count)
     return (*total, density)
+
+
+def _weightless(scan: Scan, own: _Authored, bodies: BodySpecs, body: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return which colliders have no mass (c,): MJCF's ``mass="0"``, which reaches USD as a mass of 0 beside MjcCollisionAPI.
+
+    UsdPhysics reads a mass of 0 as no opinion, so it counts only there, and never where it would leave a body without mass.
+    """
+    zero = np.array(
+        [scan.value(path, "physics:mass") == 0 and scan.has(path, "MjcCollisionAPI") for path in own.paths], dtype=bool
+    )
+    rest = np.bincount(body, weights=np.where(zero, 0.0, mass), minlength=len(bodies.paths))
+    bare = zero & (rest[body] <= 0)
+    for row in np.unique(body[bare & (np.array([scan.value(bodies.paths[b], "physics:mass", 0.0) for b in body]) <= 0)]):
+        scan.report.approximate(
+            bodies.paths[row], "all colliders state a mass of 0; their densities are used", remedy="author physics:mass"
+        )
+    return zero & ~bare
 
 
 def _apply_collider_com(

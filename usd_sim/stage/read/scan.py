@@ -61,6 +61,7 @@ class Scan:
     types: dict[str, str] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
     _cache: UsdGeom.XformCache | None = None
+    _plans: dict[Any, tuple[frozenset[str], list[tuple[str, str | None]]]] = field(default_factory=dict)
 
     def found(self, *kinds: Any) -> list[tuple[str, Any]]:
         """Return (path, descriptor) of all valid objects of some kinds, in the order of the traversal."""
@@ -209,10 +210,15 @@ def _why_unknown(name: str) -> str:
 
 
 def _read_prim(result: Scan, prim: Usd.Prim, path: str) -> _PrimFacts:
-    info = prim.GetPrimTypeInfo()
-    schemas = _with_built_ins(info.GetAppliedAPISchemas())
-    facts = _PrimFacts(info.GetTypeName(), schemas, {}, 0, [], [], False)
-    for name, why in _plan(facts.type_name, schemas, prim.GetAuthoredPropertyNames()):
+    info, names = prim.GetPrimTypeInfo(), prim.GetAuthoredPropertyNames()
+    type_name, applied = info.GetTypeName(), info.GetAppliedAPISchemas()
+    key = (type_name, tuple(applied), tuple(names))
+    if key not in result._plans:
+        schemas = _with_built_ins(applied)
+        result._plans[key] = schemas, _plan(type_name, schemas, names)
+    schemas, plan = result._plans[key]
+    facts = _PrimFacts(type_name, schemas, {}, 0, [], [], False)
+    for name, why in plan:
         if why is not None:
             facts.ignored.append((name, why, _remedy(why)))
             continue
