@@ -11,7 +11,7 @@ from pxr import UsdPhysics
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.types import JointType
 from usd_sim.stage.read.bodies import BodySpecs
-from usd_sim.stage.read.scan import Scan, quat_xyzw
+from usd_sim.stage.read.scan import Scan, quats_xyzw
 
 __all__ = ["DOF_FIELDS", "JointSpec", "read_joints"]
 
@@ -166,7 +166,7 @@ def _frames(scan: Scan, found: list[tuple[str, Any]], bodies: BodySpecs, side: i
     matrices = scan.matrices(targets)
     local = np.array([scan.value(path, f"physics:localPos{side}", (0.0, 0.0, 0.0)) for path in paths], dtype=float)
     world = np.einsum("ni,nij->nj", local, matrices[:, :3, :3]) + matrices[:, 3, :3]
-    turn = np.array([quat_xyzw(scan.value(path, f"physics:localRot{side}")) for path in paths])
+    turn = quats_xyzw(scan.value(path, f"physics:localRot{side}") for path in paths)
     rotation = tf.quat_multiply(tf.decompose_affine(matrices).rotation, turn)
     frames = np.concatenate([scan.units.to_si(world, "m"), rotation], axis=1)
     rows = np.array([bodies.row.get(str(getattr(item, f"body{side}")), -1) for _, item in found], dtype=int)

@@ -11,7 +11,7 @@ from usd_sim.geometry.inertia import combine_mass_properties, inertia_is_physica
 from usd_sim.geometry.shape_mass import all_mass_properties
 from usd_sim.geometry.types import GeoType
 from usd_sim.stage.read.bodies import BodySpecs
-from usd_sim.stage.read.scan import Scan, quat_xyzw
+from usd_sim.stage.read.scan import Scan, quats_xyzw
 from usd_sim.stage.read.shapes import ShapeSpecs
 
 __all__ = ["DEFAULT_DENSITY", "MassSpecs", "read_mass"]
@@ -98,7 +98,7 @@ class _Authored:
         """Overwrite rows of ``inertia`` (n, 3, 3) that are authored and return which (n,)."""
         rows = (self.diagonal != 0).any(axis=1)
         for i in np.flatnonzero(rows):
-            axes = tf.quat_to_matrix(np.array(quat_xyzw(self.scan.value(self.paths[i], "physics:principalAxes"))))
+            axes = tf.quat_to_matrix(quats_xyzw([self.scan.value(self.paths[i], "physics:principalAxes")])[0])
             inertia[i] = axes @ np.diag(self.diagonal[i]) @ axes.T
         for i, path in enumerate(self.paths):
             six = self.scan.value(path, "newton:inertia")

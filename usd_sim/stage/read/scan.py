@@ -240,11 +240,9 @@ def _remedy(why: str) -> str:
     return f"apply {why.removesuffix(' is not applied')}" if why.endswith(" is not applied") else ""
 
 
-def quat_xyzw(value: Gf.Quatf | Gf.Quatd | None) -> tuple[float, float, float, float]:
-    """Return a USD quaternion as x, y, z, w; the identity for None or zero length."""
-    if value is None:
-        return (0.0, 0.0, 0.0, 1.0)
-    x, y, z = value.GetImaginary()
-    w = value.GetReal()
-    length = (x * x + y * y + z * z + w * w) ** 0.5
-    return (x / length, y / length, z / length, w / length) if length > 0 else (0.0, 0.0, 0.0, 1.0)
+def quats_xyzw(values: Iterable[Gf.Quatf | Gf.Quatd | None]) -> np.ndarray:
+    """Return USD quaternions as rows of x, y, z, w (n, 4); the identity for None or zero length."""
+    rows = np.array(Vt.QuatdArray([Gf.Quatd(1.0) if value is None else Gf.Quatd(value) for value in values]))
+    rows = rows.reshape(-1, 4)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.where(length > 0, rows / np.where(length > 0, length, 1.0), (0.0, 0.0, 0.0, 1.0))

@@ -1,0 +1,163 @@
+"""Simulation: a Model, a Solver and a Control in one loop, with time, substeps and a guard against divergence."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from usd_sim import solvers
+from usd_sim.errors import DivergenceError, UsdSimError, UsdSimWarning
+from usd_sim.model.model import Model
+from usd_sim.model.state import Control, State
+
+__all__ = ["DEFAULT_SOLVER", "Simulation", "choose_solver"]
+
+DEFAULT_SOLVER = "mujoco"
+
+DEFAULT_DT = 0.002
+"""Time step of models that no stage states one for [s]."""
+
+RUNAWAY_DISTANCE = 1.0e9
+"""Distance from the origin beyond which a body counts as diverged [m]."""
+
+
+def choose_solver(model: Model, solver: str | None) -> str:
+    """Return the name of the solver to use: the caller's, else the one that the scene asks for, else the default.
+
+    A solver that the scene asks for and that does not exist yet is replaced by the default, with a warning.
+    """
+    if solver is not None:
+        return solver
+    asked = getattr(getattr(model, "scene", None), "solver", "")
+    if asked and asked not in solvers.names():
+        warnings.warn(f"the scene asks for solver {asked}, which does not exist yet; {DEFAULT_SOLVER} is used", UsdSimWarning, stacklevel=3)
+    return asked if asked in solvers.names() else DEFAULT_SOLVER
+
+
+class Simulation:
+    """Simulates a stage or a model.
+
+    Args:
+        source: Path of a stage, an open ``Usd.Stage``, or a :class:`Model`.
+        solver: Name of the solver; the scene's, else "mujoco".
+        dt: Time step [s]; the scene's, else 0.002.
+        device: Warp device; "cpu" if not given.
+        progress: Called with a line of text when something takes long.
+        **options: Settings of the solver by name.
+
+    Attributes:
+        model: The model.
+        solver: The solver.
+        control: Inputs of the drives; write to its arrays between steps.
+        time: Simulated time [s].
+        dt: Time step that is asked for [s].
+
+    Raises:
+        UsdSimError: The stage cannot be read, or the solver cannot simulate it.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        solver: str | None = None,
+        dt: float | None = None,
+        device: Any = None,
+        progress: Any = None,
+        **options: Any,
+    ):
+        self.model = source if isinstance(source, Model) else _load(source, device)
+        scene = getattr(self.model, "scene", None)
+        self.dt = float(dt) if dt is not None else (1.0 / scene.steps_per_second if scene else DEFAULT_DT)
+        if not (math.isfinite(self.dt) and self.dt > 0):
+            raise UsdSimError(f"the time step is {self.dt}", remedy="give a positive number of seconds")
+        self.solver_name = choose_solver(self.model, solver)
+        if scene is not None and self.solver_name in ("", scene.solver or DEFAULT_SOLVER):
+            options = {**scene.options, **options}
+        self.solver = solvers.create(self.solver_name, self.model, progress=progress, **options)
+        self.control: Control = self.model.control()
+        self._state: State = self.model.state()
+        self._stale = False
+        self.time = 0.0
+        self.reset()
+
+    @property
+    def state(self) -> State:
+        """The current state. Reading it brings it up to date; arrays written to it are taken over by the next step."""
+        if self._stale:
+            self.solver.pull(self._state)
+            self._stale = False
+        return self._state
+
+    def step(self) -> None:
+        """Advance by one time step."""
+        self._advance(self.dt, 1)
+
+    def advance(self, seconds: float) -> None:
+        """Advance by a span of time, in equal steps that are not longer than ``dt``.
+
+        Raises:
+            DivergenceError: The state is no longer finite.
+        """
+        self._advance(seconds, substeps_for(seconds, self.dt))
+
+    def _advance(self, seconds: float, substeps: int) -> None:
+        self.solver.advance(self._state, self.control, seconds / substeps, substeps)
+        self._stale = True
+        self.time += seconds
+        if not self.solver.is_finite():
+            self._raise_divergence()
+
+    def _raise_divergence(self) -> None:
+        body_q = self.state.body_q.numpy()
+        bad = np.flatnonzero(~np.isfinite(body_q).all(axis=1) | (np.abs(body_q[:, :3]) > RUNAWAY_DISTANCE).any(axis=1))
+        names = [self.model.body_path[row] or self.model.body_label[row] for row in bad] or ["/"]
+        more = f" and {len(names) - 1} more bodies" if len(names) > 1 else ""
+        raise DivergenceError(
+            f"the simulation diverged at {self.time:.4g} s{more}",
+            time=self.time,
+            prims=names,
+            remedy=f"try a smaller time step (now {self.dt:g} s), softer drives, or check masses and overlaps",
+        )
+
+    def reset(self) -> None:
+        """Go back to the initial state and time 0."""
+        self._state.assign(self.model.state())
+        self.control.assign(self.model.control())
+        self.solver.reset(self._state)
+        self._stale = True
+        self.time = 0.0
+
+    def body_pose(self, path: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return position (3,) [m] and quaternion xyzw (4,) of a body in the world.
+
+        Args:
+            path: Prim path or label of the body.
+
+        Raises:
+            UsdSimError: There is no such body.
+        """
+        rows = self.model.binding.rows("body", path) if self.model.binding else []
+        if not rows:
+            rows = [row for row, label in enumerate(self.model.body_label) if label == path]
+        if not rows:
+            raise UsdSimError("is not a rigid body of this simulation", prim=str(path))
+        pose = self.state.body_q.numpy()[rows[0]].astype(float)
+        return pose[:3], pose[3:]
+
+
+def substeps_for(seconds: float, dt: float) -> int:
+    """Return the number of equal steps, not longer than ``dt``, that a span of time is divided into."""
+    return max(1, math.ceil(seconds / dt - 1.0e-6))
+
+
+def _load(source: Any, device: Any) -> Model:
+    from usd_sim.stage.load import load
+
+    if not isinstance(source, (str, Path)) and not hasattr(source, "GetRootLayer"):
+        raise UsdSimError(f"cannot simulate a {type(source).__name__}", remedy="give a path, a Usd.Stage or a Model")
+    return load(source, device=device or "cpu")
