@@ -34,7 +34,11 @@ def choose_solver(model: Model, solver: str | None) -> str:
         return solver
     asked = getattr(getattr(model, "scene", None), "solver", "")
     if asked and asked not in solvers.names():
-        warnings.warn(f"the scene asks for solver {asked}, which does not exist yet; {DEFAULT_SOLVER} is used", UsdSimWarning, stacklevel=3)
+        warnings.warn(
+            f"the scene asks for solver {asked}, which does not exist yet; {DEFAULT_SOLVER} is used",
+            UsdSimWarning,
+            stacklevel=3,
+        )
     return asked if asked in solvers.names() else DEFAULT_SOLVER
 
 

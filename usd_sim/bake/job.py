@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from pxr import Usd
 
 from usd_sim.errors import DivergenceError, UsdSimError, UsdSimWarning
+from usd_sim.model.state import State
 from usd_sim.record import Recorder
 from usd_sim.simulation import Simulation, choose_solver, substeps_for
 from usd_sim.stage.load import load
@@ -139,7 +141,8 @@ def bake(
         output: Root layer to write.
         settings: What to bake.
         progress: Called as the bake goes on.
-        **changes: Fields of :class:`BakeSettings` that replace those of ``settings``; other names are settings of the solver.
+        **changes: Fields of :class:`BakeSettings` that replace those of ``settings``; other names are settings of
+            the solver.
 
     Raises:
         UsdSimError: The input or the output is wrong.
@@ -212,11 +215,15 @@ class _Bake:
     def _prepare(self) -> Simulation:
         settings = self.settings
         self.progress(Progress(self.name, "read", message="reading the stage"))
-        stage = self._timed("read", lambda: self.source if isinstance(self.source, Usd.Stage) else open_stage(self.source))
+        stage = self._timed(
+            "read", lambda: self.source if isinstance(self.source, Usd.Stage) else open_stage(self.source)
+        )
         model = self._timed("read", lambda: load(stage, device=settings.device))
         if model.body_count == 0:
             raise UsdSimError(
-                "has no rigid bodies to simulate", prim=self.name, remedy="apply PhysicsRigidBodyAPI to what should move"
+                "has no rigid bodies to simulate",
+                prim=self.name,
+                remedy="apply PhysicsRigidBodyAPI to what should move",
             )
 
         def tell(message: str) -> None:
@@ -242,7 +249,9 @@ class _Bake:
             stated = layer.HasEndTimeCode() and codes > 0
             duration = codes / stage.GetTimeCodesPerSecond() if stated else DEFAULT_DURATION
         if not (math.isfinite(duration) and duration >= 0):
-            raise UsdSimError(f"the duration is {duration}", prim=self.name, remedy="give --duration a number of seconds")
+            raise UsdSimError(
+                f"the duration is {duration}", prim=self.name, remedy="give --duration a number of seconds"
+            )
         return round(duration * fps), float(fps)
 
     def _recorder(self, simulation: Simulation, frames: int, fps: float) -> Recorder:
@@ -267,21 +276,24 @@ class _Bake:
         self._timed("write", lambda: self._record(simulation, recorder, 0, joints))
         for frame in range(1, frames + 1):
             try:
-                self._timed("simulate", lambda: (simulation.advance(1.0 / fps), simulation.state))
+                self._timed("simulate", lambda: self._advance(simulation, 1.0 / fps))
             except DivergenceError as error:
                 self.diverged = error
                 return frame - 1
-            self._timed("write", lambda i=frame: self._record(simulation, recorder, i, joints))
+            self._timed("write", partial(self._record, simulation, recorder, frame, joints))
             self.progress(Progress(self.name, "simulate", frame, frames, frame / fps))
         self.progress(Progress(self.name, "write", frames, frames, frames / fps, "writing the files"))
         return frames
 
+    @staticmethod
+    def _advance(simulation: Simulation, seconds: float) -> State:
+        simulation.advance(seconds)
+        return simulation.state  # bringing it up to date is part of simulating
+
     def _record(self, simulation: Simulation, recorder: Recorder, frame: int, joints: _JointState | None) -> None:
         state = simulation.state
         extra = joints.read(state) if joints else ()
-        recorder.frame(
-            frame, state.body_q.numpy(), state.body_qd.numpy() if self.settings.velocities else None, *extra
-        )
+        recorder.frame(frame, state.body_q.numpy(), state.body_qd.numpy() if self.settings.velocities else None, *extra)
 
 
 class _JointState:

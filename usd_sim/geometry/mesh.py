@@ -25,16 +25,26 @@ class Mesh:
         vertices: Points [m], ``(v, 3)``.
         indices: Triangles, counter-clockwise seen from outside, ``(t, 3)`` or flat.
         prim: Path of the prim it comes from, for messages.
+        max_hull_vertices: Largest number of vertices of its convex hull in collisions; None for all.
 
     Attributes:
         vertices: Points, float64, read-only.
         indices: Triangles, int32, read-only.
+        max_hull_vertices: As given.
 
     Raises:
         UsdSimError: A point is not finite, an index is out of range, or the shapes do not fit.
     """
 
-    def __init__(self, vertices: ArrayLike, indices: ArrayLike, *, prim: str | None = None):
+    def __init__(
+        self,
+        vertices: ArrayLike,
+        indices: ArrayLike,
+        *,
+        prim: str | None = None,
+        max_hull_vertices: int | None = None,
+    ):
+        self.max_hull_vertices = max_hull_vertices
         self.vertices = _as_points(vertices, prim)
         self.indices = _as_triangles(indices, len(self.vertices), prim)
         self.vertices.flags.writeable = False

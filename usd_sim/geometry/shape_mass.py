@@ -38,8 +38,8 @@ def all_mass_properties(
     properties = shape_mass_properties(geo_type, scale, is_solid, thickness)
     meshes = np.flatnonzero(np.isin(geo_type, (GeoType.MESH, GeoType.CONVEX_MESH)))
     groups: dict[tuple[int, bool, bool], list[int]] = {}
-    for i in meshes:
-        groups.setdefault((id(sources[i]), geo_type[i] == GeoType.CONVEX_MESH, bool(is_solid[i])), []).append(int(i))
+    for i in meshes.tolist():
+        groups.setdefault((id(sources[i]), geo_type[i] == GeoType.CONVEX_MESH, bool(is_solid[i])), []).append(i)
     for (_, convex, solid), members in groups.items():
         mesh = sources[members[0]]
         if solid:

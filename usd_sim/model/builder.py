@@ -1,7 +1,7 @@
 """ModelBuilder: rows go in, singly or in bulk, and a Model comes out.
 
-:meth:`ModelBuilder.append` is the primitive; every ``add_*`` call is a thin use of it, and so is the stage compiler, which
-calls it once per family of prims with whole columns.
+:meth:`ModelBuilder.append` is the primitive; every ``add_*`` call is a thin use of it, and so is the stage compiler,
+which calls it once per family of prims with whole columns.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 
 from usd_sim.geometry import transforms as tf
 from usd_sim.model import finalize as passes
-from usd_sim.model.columns import Columns
 from usd_sim.model.configs import JointDofConfig, ShapeConfig
-from usd_sim.model.fields import FIELDS, Field, Frequency
+from usd_sim.model.fields import Frequency
 from usd_sim.model.joints import JointBuilder
 from usd_sim.model.model import Model
 from usd_sim.model.shapes import ShapeBuilder
@@ -27,8 +26,8 @@ __all__ = ["ModelBuilder"]
 class ModelBuilder(JointBuilder, ShapeBuilder):
     """Collects bodies, joints, shapes and articulations.
 
-    Every builder field of the table is also an attribute: a view of its rows that can be read and written in place, as in
-    ``builder.joint_q[-1] = 0.5``; and every frequency has a count, as in ``builder.body_count``.
+    Every builder field of the table is also an attribute: a view of its rows that can be read and written in place,
+    as in ``builder.joint_q[-1] = 0.5``; and every frequency has a count, as in ``builder.body_count``.
 
     Args:
         up_axis: Axis that gravity points along, downwards.
@@ -39,48 +38,13 @@ class ModelBuilder(JointBuilder, ShapeBuilder):
     ShapeConfig = ShapeConfig
 
     def __init__(self, up_axis: Axis | str = Axis.Z, gravity: float | Sequence[float] = -9.81):
-        self.columns = Columns(FIELDS.copy())
+        super().__init__()
         self.up_axis = Axis[up_axis.upper()] if isinstance(up_axis, str) else Axis(up_axis)
         self.gravity_vector = np.asarray(gravity, dtype=float)
         if self.gravity_vector.ndim == 0:
             self.gravity_vector = float(gravity) * np.asarray(self.up_axis.to_vector())  # type: ignore[arg-type]
         self.default_shape_cfg = ShapeConfig()
         self.default_joint_cfg = JointDofConfig()
-        self.current_world = -1
-
-    def __getattr__(self, name: str) -> Any:
-        columns = self.__dict__.get("columns")
-        if columns is not None:
-            if name in columns.table and not columns.table[name].derived:
-                return columns.view(name)
-            if name.endswith("_count"):
-                frequency = name.removesuffix("_count")
-                if frequency in columns.table.frequencies:
-                    return columns.count(frequency)
-        raise AttributeError(f"ModelBuilder has no attribute {name!r}")
-
-    # --- rows -------------------------------------------------------------------------------------------------------
-
-    def append(self, frequency: str, n: int, **values: Any) -> int:
-        """Append ``n`` rows of a frequency and return the index of the first.
-
-        Args:
-            frequency: Which rows, a :class:`Frequency` or a custom name.
-            n: How many.
-            **values: Field name to ``n`` rows, or one row for all. ``<frequency>_world`` defaults to the current world.
-
-        Raises:
-            KeyError: A name is not a field of this frequency.
-            ValueError: A value has the wrong shape.
-        """
-        world = f"{frequency}_world"
-        if world in self.columns.table and world not in values and self.current_world >= 0:
-            values[world] = self.current_world
-        return self.columns.append(frequency, n, values)
-
-    def add_custom_attribute(self, field: Field) -> None:
-        """Declare a field of the user's own; it is treated like a built-in one everywhere."""
-        self.columns.table.add(field)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 
@@ -123,7 +87,10 @@ class ModelBuilder(JointBuilder, ShapeBuilder):
         )
 
     def add_body(self, xform: Any = None, **link: Any) -> int:
-        """Add a free body: a link, its free joint and an articulation of the two; takes the arguments of ``add_link``."""
+        """Add a free body: a link, its free joint and an articulation of the two.
+
+        Takes the arguments of ``add_link``.
+        """
         body = self.add_link(xform, **link)
         label = self.body_label[body]
         joint = self.add_joint_free(body, label=f"{label}_free_joint")
@@ -147,7 +114,8 @@ class ModelBuilder(JointBuilder, ShapeBuilder):
             custom_attributes: Values of custom articulation fields by full name.
 
         Raises:
-            ValueError: The joints are not consecutive, already belong to an articulation, or make a non-root link kinematic.
+            ValueError: The joints are not consecutive, already belong to an articulation, or make a non-root link
+                kinematic.
         """
         rows = np.asarray(list(joints), dtype=int)
         if len(rows) == 0:
@@ -190,13 +158,17 @@ class ModelBuilder(JointBuilder, ShapeBuilder):
             builder: What to copy.
             xform: Transform (7,) that its world is placed by.
         """
-        self._merge(builder, copies=1, worlds=None if self.current_world < 0 else np.array([self.current_world]), xform=xform)
+        self._merge(
+            builder, copies=1, worlds=None if self.current_world < 0 else np.array([self.current_world]), xform=xform
+        )
 
     def add_world(self, builder: ModelBuilder, *, xform: Any = None) -> int:
         """Append another builder as a world of its own and return its index."""
         return self.replicate(builder, 1, xforms=None if xform is None else np.asarray(xform)[None])
 
-    def replicate(self, builder: ModelBuilder, world_count: int, *, spacing: Sequence[float] = (0, 0, 0), xforms: Any = None) -> int:
+    def replicate(
+        self, builder: ModelBuilder, world_count: int, *, spacing: Sequence[float] = (0, 0, 0), xforms: Any = None
+    ) -> int:
         """Append ``world_count`` copies of a builder, each a world of its own; return the index of the first.
 
         Args:
@@ -225,11 +197,15 @@ class ModelBuilder(JointBuilder, ShapeBuilder):
         if xform is not None:
             xforms = np.broadcast_to(np.asarray(xform, dtype=float), (copies, 7))
             for frequency, n in sizes.items():
-                passes.move_rows(self.columns, frequency, slice(starts[frequency], starts[frequency] + n * copies), xforms)
+                passes.move_rows(
+                    self.columns, frequency, slice(starts[frequency], starts[frequency] + n * copies), xforms
+                )
 
     # --- result -----------------------------------------------------------------------------------------------------
 
-    def finalize(self, device: Any = None, *, skip_validation_joints: bool = False, requires_grad: bool = False) -> Model:
+    def finalize(
+        self, device: Any = None, *, skip_validation_joints: bool = False, requires_grad: bool = False
+    ) -> Model:
         """Check, derive and allocate; the builder stays as it was.
 
         Args:

@@ -1,7 +1,7 @@
 """Storage of the builder: growing columns per frequency, one per field that anybody set.
 
-A column comes to life when a value is given for it; rows that nobody set hold the field's fallback. Merging and replicating
-are loops over the field table.
+A column comes to life when a value is given for it; rows that nobody set hold the field's fallback. Merging and
+replicating are loops over the field table.
 """
 
 from __future__ import annotations

@@ -139,7 +139,11 @@ class JointDofConfig:
 
     def columns(self) -> dict[str, Any]:
         """Return the settings as values of degree-of-freedom fields."""
-        mode = target_mode(self.target_ke, self.target_kd, self.target_vel) if self.target_mode is None else self.target_mode
+        mode = (
+            target_mode(self.target_ke, self.target_kd, self.target_vel)
+            if self.target_mode is None
+            else self.target_mode
+        )
         return {
             "joint_axis": self.axis_vector,
             "joint_target_q": self.target_pos,
@@ -168,8 +172,8 @@ _DOF = (
 def target_mode(stiffness: Any, damping: Any, velocity: Any) -> Any:
     """Return the JointTargetMode that drive gains imply; arrays broadcast.
 
-    A stiffness makes a position drive, a damping alone a velocity drive, and a stiffness together with a velocity target
-    one that follows both.
+    A stiffness makes a position drive, a damping alone a velocity drive, and a stiffness together with a velocity
+    target one that follows both.
     """
     ke, kd = np.asarray(stiffness), np.asarray(damping)
     moving = (np.asarray(velocity) != 0) & (kd != 0)

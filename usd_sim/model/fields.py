@@ -184,6 +184,7 @@ _F, _O, _M = Frequency, Owner, ModelFlags
 _FORCE = _M.JOINT_DOF_FORCE_PROPERTIES
 _COLLIDE = int(ShapeFlags.VISIBLE | ShapeFlags.COLLIDE_SHAPES | ShapeFlags.COLLIDE_PARTICLES)
 
+# fmt: off
 FIELDS = FieldTable(
     [
         # --- world
@@ -298,3 +299,4 @@ FIELDS = FieldTable(
         Field("shape_collision_filter_pairs", _F.SHAPE_PAIR, "int2", "Pairs of shapes that do not collide.", (-1, -1), refers_to=_F.SHAPE),
     ]
 )
+# fmt: on

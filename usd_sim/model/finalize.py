@@ -1,5 +1,6 @@
-"""The passes that turn the builder's columns into a model's: each does one thing, and none knows where a value came from.
+"""The passes that turn the builder's columns into a model's.
 
+Each does one thing, and none knows where a value came from:
 starts -> validate -> order -> inertia. Allocation on the device is Model's.
 """
 
@@ -84,7 +85,9 @@ def resolve_starts(rows: Rows, counts: dict[str, int]) -> None:
     ):
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
         if starts[-1] != counts[frequency]:
-            raise UsdSimError(f"the joints have {starts[-1]} rows of {frequency}, but {counts[frequency]} were appended")
+            raise UsdSimError(
+                f"the joints have {starts[-1]} rows of {frequency}, but {counts[frequency]} were appended"
+            )
         rows[name] = starts
 
 
@@ -140,8 +143,8 @@ def order(rows: Rows, counts: dict[str, int], *, check_joints: bool = True) -> N
     """Derive articulation ranges and joint ancestors, and check that the tree joints make a forest.
 
     Raises:
-        UsdSimError: A body has two tree joints, a joint comes before its parent's, a kinematic body is not a root, or (with
-            ``check_joints``) a joint outside of any articulation leads to a body that nothing else holds.
+        UsdSimError: A body has two tree joints, a joint comes before its parent's, a kinematic body is not a root,
+            or (with ``check_joints``) a joint outside of any articulation leads to a body that nothing else holds.
     """
     articulation = rows["joint_articulation"]
     tree = np.flatnonzero(articulation >= 0)
@@ -150,11 +153,15 @@ def order(rows: Rows, counts: dict[str, int], *, check_joints: bool = True) -> N
     joint_of[child[tree]] = tree
     twice = tree[joint_of[child[tree]] != tree]
     if len(twice):
-        raise UsdSimError("two joints of an articulation have the same child body", prim=name_of(rows, "joint", int(twice[0])))
+        raise UsdSimError(
+            "two joints of an articulation have the same child body", prim=name_of(rows, "joint", int(twice[0]))
+        )
     rows["joint_ancestor"] = np.where(parent >= 0, joint_of[parent], -1).astype(np.int32)
     early = tree[rows["joint_ancestor"][tree] > tree]
     if len(early):
-        raise UsdSimError("the joint comes before the joint of its parent body", prim=name_of(rows, "joint", int(early[0])))
+        raise UsdSimError(
+            "the joint comes before the joint of its parent body", prim=name_of(rows, "joint", int(early[0]))
+        )
     _articulation_ranges(rows, counts, tree)
     kinematic = (rows["body_flags"][child[tree]] & BodyFlags.KINEMATIC) != 0
     inner = tree[kinematic & (parent[tree] >= 0)]
@@ -220,7 +227,11 @@ def _add_shape_mass(rows: Rows, shapes: np.ndarray) -> None:
     group = np.concatenate([rows["shape_body"][shapes], touched])
     mass, centre, total = combine_mass_properties(part_mass, part_com, part_inertia, group, count)
     heavy = touched[mass[touched] > 0]
-    rows["body_mass"][heavy], rows["body_com"][heavy], rows["body_inertia"][heavy] = mass[heavy], centre[heavy], total[heavy]
+    rows["body_mass"][heavy], rows["body_com"][heavy], rows["body_inertia"][heavy] = (
+        mass[heavy],
+        centre[heavy],
+        total[heavy],
+    )
 
 
 # --- placing --------------------------------------------------------------------------------------------------------

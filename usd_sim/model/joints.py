@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.configs import JointDofConfig
 from usd_sim.model.fields import Frequency
+from usd_sim.model.rows import RowBuilder
 from usd_sim.model.types import Axis, JointType, joint_dimensions
-
-if TYPE_CHECKING:
-    from usd_sim.model.columns import Columns
 
 __all__ = ["JointBuilder"]
 
 
-class JointBuilder:
+class JointBuilder(RowBuilder):
     """Mixed into ModelBuilder: one call per type of joint. All return the index of the new joint.
 
     ``parent`` and ``child`` are body indices (-1 is the world), ``parent_xform`` and ``child_xform`` the joint frame in
     each (7,) [m, xyzw], identity if not given.
     """
-
-    columns: Columns
 
     def add_joint(
         self,
@@ -66,7 +62,7 @@ class JointBuilder:
         coords, dofs, linear, angular = joint_dimensions(joint_type, len(linear_axes), len(angular_axes))
         custom = self._split_custom(custom_attributes or {})
         index = self.columns.count(Frequency.JOINT)
-        self.append(  # type: ignore[attr-defined]
+        self.append(
             Frequency.JOINT,
             1,
             joint_type=int(joint_type),
@@ -81,7 +77,7 @@ class JointBuilder:
         )
         self._append_dofs(joint_type, dofs, [*linear_axes, *angular_axes], custom[Frequency.JOINT_DOF])
         coordinates = self._initial_coordinates(joint_type, child, coords)
-        self.append(Frequency.JOINT_COORD, coords, joint_q=coordinates, **custom[Frequency.JOINT_COORD])  # type: ignore[attr-defined]
+        self.append(Frequency.JOINT_COORD, coords, joint_q=coordinates, **custom[Frequency.JOINT_COORD])
         if collision_filter_parent and parent >= 0:
             self._filter_bodies(parent, child)
         return index
@@ -94,11 +90,11 @@ class JointBuilder:
             values: dict[str, Any] = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         else:
             values = {"joint_axis": np.tile(np.eye(3), (2, 1))[-dofs:] if dofs else np.zeros((0, 3))}
-        self.append(Frequency.JOINT_DOF, dofs, **{**values, **custom})  # type: ignore[attr-defined]
+        self.append(Frequency.JOINT_DOF, dofs, **{**values, **custom})
 
     def _initial_coordinates(self, joint_type: JointType, child: int, coords: int) -> np.ndarray:
         if joint_type in (JointType.FREE, JointType.DISTANCE):
-            return self.body_q[child]  # type: ignore[attr-defined]
+            return self.body_q[child]
         return np.array([0.0, 0.0, 0.0, 1.0]) if joint_type == JointType.BALL else np.zeros(coords)
 
     def _split_custom(self, custom: Mapping[str, Any]) -> dict[Frequency, dict[str, Any]]:
@@ -110,11 +106,11 @@ class JointBuilder:
         return split
 
     def _filter_bodies(self, a: int, b: int) -> None:
-        shape_body = np.asarray(self.shape_body)  # type: ignore[attr-defined]
+        shape_body = np.asarray(self.shape_body)
         first, second = np.flatnonzero(shape_body == a), np.flatnonzero(shape_body == b)
         pairs = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
         if len(pairs):
-            self.append(Frequency.SHAPE_PAIR, len(pairs), shape_collision_filter_pairs=pairs)  # type: ignore[attr-defined]
+            self.append(Frequency.SHAPE_PAIR, len(pairs), shape_collision_filter_pairs=pairs)
 
     # --- one call per type ------------------------------------------------------------------------------------------
 
@@ -129,7 +125,10 @@ class JointBuilder:
         return self.add_joint(JointType.PRISMATIC, parent, child, linear_axes=[config], **joint)
 
     def add_joint_ball(self, parent: int, child: int, **joint: Any) -> int:
-        """Add a ball joint; its coordinates are a quaternion, its velocities are angular, in the parent's joint frame."""
+        """Add a ball joint; its coordinates are a quaternion, its velocities are angular.
+
+        In the parent's joint frame.
+        """
         return self.add_joint(JointType.BALL, parent, child, **joint)
 
     def add_joint_fixed(self, parent: int, child: int, **joint: Any) -> int:
@@ -147,8 +146,8 @@ class JointBuilder:
         limits = JointDofConfig(limit_lower=min_distance, limit_upper=max_distance)
         index = self.add_joint(JointType.DISTANCE, parent, child, **joint)
         start = self.columns.count(Frequency.JOINT_DOF) - 6
-        self.joint_limit_lower[start] = limits.limit_lower  # type: ignore[attr-defined]
-        self.joint_limit_upper[start] = limits.limit_upper  # type: ignore[attr-defined]
+        self.joint_limit_lower[start] = limits.limit_lower
+        self.joint_limit_upper[start] = limits.limit_upper
         return index
 
     def add_joint_d6(
@@ -167,9 +166,7 @@ class JointBuilder:
         """
         if len(linear_axes) > 3 or len(angular_axes) > 3:
             raise ValueError("a D6 joint has at most three linear and three angular axes")
-        return self.add_joint(
-            JointType.D6, parent, child, linear_axes=linear_axes, angular_axes=angular_axes, **joint
-        )
+        return self.add_joint(JointType.D6, parent, child, linear_axes=linear_axes, angular_axes=angular_axes, **joint)
 
 
 _JOINT_SETTINGS = (

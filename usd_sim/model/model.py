@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -21,8 +21,9 @@ def warp_type(field: Field) -> Any:
 class Model:
     """Everything about a system that does not change from step to step, and its initial state.
 
-    Made by :meth:`ModelBuilder.finalize`. Each field of the table is an attribute: a Warp array on ``device``, or a list
-    for fields of names and objects. Counts are attributes named after the frequency: ``body_count``, ``joint_dof_count``.
+    Made by :meth:`ModelBuilder.finalize`. Each field of the table is an attribute: a Warp array on ``device``, or a
+    list for fields of names and objects. Counts are attributes named after the frequency: ``body_count``,
+    ``joint_dof_count``.
 
     Args:
         table: Fields of the model.
@@ -30,6 +31,12 @@ class Model:
         counts: Number of rows per frequency.
         device: Warp device that the arrays are put on.
         requires_grad: Allocate floating-point arrays with gradients.
+
+    Attributes:
+        binding: Leads from rows to prims and back; None for models made by code.
+        report: What became of every property of the stage; None for models made by code.
+        scene: What the stage says about the simulation; None for models made by code.
+        stage: The stage that the model came from; None for models made by code.
     """
 
     def __init__(
@@ -48,12 +55,18 @@ class Model:
         self.counts = counts
         self.binding: Any = None
         self.report: Any = None
+        self.scene: Any = None
+        self.stage: Any = None
         self._fields: dict[str, Any] = {}
         for frequency, count in counts.items():
             setattr(self, f"{frequency}_count", count)
         self.world_count = counts.get("world", 0)
         for field in table:
             self._set(field, columns[field.name])
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def _set(self, field: Field, rows: np.ndarray | list[Any]) -> None:
         value: Any = rows
@@ -78,4 +91,6 @@ class Model:
 
     def _clone(self, owner: Owner, requires_grad: bool | None) -> dict[str, Any]:
         grad = self.requires_grad if requires_grad is None else requires_grad
-        return {field.name: wp.clone(self._fields[field.name], requires_grad=grad) for field in self.table.owned_by(owner)}
+        return {
+            field.name: wp.clone(self._fields[field.name], requires_grad=grad) for field in self.table.owned_by(owner)
+        }

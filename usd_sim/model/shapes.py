@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from usd_sim.geometry import transforms as tf
 from usd_sim.geometry.types import GeoType
 from usd_sim.model.configs import ShapeConfig
 from usd_sim.model.fields import Frequency
+from usd_sim.model.rows import RowBuilder
 from usd_sim.model.types import Axis
-
-if TYPE_CHECKING:
-    from usd_sim.model.columns import Columns
 
 __all__ = ["ShapeBuilder"]
 
@@ -25,14 +23,13 @@ _ALONG = {  # rotations that take the Z axis to each axis
 }
 
 
-class ShapeBuilder:
+class ShapeBuilder(RowBuilder):
     """Mixed into ModelBuilder: one call per type of shape. All return the index of the new shape.
 
-    ``body`` is the body that carries the shape (-1 is the world), ``xform`` its frame in the body (7,) [m, xyzw], ``cfg`` a
-    :class:`ShapeConfig` (the builder's ``default_shape_cfg`` if not given).
+    ``body`` is the body that carries the shape (-1 is the world), ``xform`` its frame in the body (7,) [m, xyzw],
+    ``cfg`` a :class:`ShapeConfig` (the builder's ``default_shape_cfg`` if not given).
     """
 
-    columns: Columns
     default_shape_cfg: ShapeConfig
 
     def add_shape(
@@ -75,7 +72,7 @@ class ShapeBuilder:
             pose[3:] = tf.quat_multiply(pose[3:], np.array(_ALONG[along]))
         settings = cfg or self.default_shape_cfg
         extra = {} if color is None else {"shape_color": color}
-        self.append(  # type: ignore[attr-defined]
+        self.append(
             Frequency.SHAPE,
             1,
             shape_body=body,
@@ -94,16 +91,16 @@ class ShapeBuilder:
     def _filter_neighbours(self, shape: int, body: int, cfg: ShapeConfig) -> None:
         if body < 0 or not cfg.collision_filter_parent or not self.columns.count(Frequency.JOINT):
             return
-        parent, child = np.asarray(self.joint_parent), np.asarray(self.joint_child)  # type: ignore[attr-defined]
+        parent, child = np.asarray(self.joint_parent), np.asarray(self.joint_child)
         near = np.concatenate([parent[child == body], child[parent == body]])
-        others = np.flatnonzero(np.isin(np.asarray(self.shape_body), near[near >= 0]))  # type: ignore[attr-defined]
+        others = np.flatnonzero(np.isin(np.asarray(self.shape_body), near[near >= 0]))
         if len(others):
             pairs = np.stack([others, np.full_like(others, shape)], axis=-1)
-            self.append(Frequency.SHAPE_PAIR, len(pairs), shape_collision_filter_pairs=pairs)  # type: ignore[attr-defined]
+            self.append(Frequency.SHAPE_PAIR, len(pairs), shape_collision_filter_pairs=pairs)
 
     def add_shape_collision_filter_pair(self, shape_a: int, shape_b: int) -> None:
         """Let two shapes pass through each other."""
-        self.append(Frequency.SHAPE_PAIR, 1, shape_collision_filter_pairs=(shape_a, shape_b))  # type: ignore[attr-defined]
+        self.append(Frequency.SHAPE_PAIR, 1, shape_collision_filter_pairs=(shape_a, shape_b))
 
     # --- one call per type ------------------------------------------------------------------------------------------
 
@@ -127,7 +124,9 @@ class ShapeBuilder:
         """Add a cone with its tip at +half_height [m]."""
         return self.add_shape(body, GeoType.CONE, (radius, half_height, 0.0), **shape)
 
-    def add_shape_ellipsoid(self, body: int, *, rx: float = 1.0, ry: float = 0.75, rz: float = 0.5, **shape: Any) -> int:
+    def add_shape_ellipsoid(
+        self, body: int, *, rx: float = 1.0, ry: float = 0.75, rz: float = 0.5, **shape: Any
+    ) -> int:
         """Add an ellipsoid of three radii [m]."""
         return self.add_shape(body, GeoType.ELLIPSOID, (rx, ry, rz), **shape)
 
@@ -139,12 +138,16 @@ class ShapeBuilder:
         """Add a triangle mesh, a :class:`usd_sim.geometry.Mesh` scaled per axis."""
         return self.add_shape(body, GeoType.MESH, scale, source=mesh, **shape)
 
-    def add_shape_convex_hull(self, body: int, *, mesh: Any, scale: Sequence[float] = (1.0, 1.0, 1.0), **shape: Any) -> int:
+    def add_shape_convex_hull(
+        self, body: int, *, mesh: Any, scale: Sequence[float] = (1.0, 1.0, 1.0), **shape: Any
+    ) -> int:
         """Add the convex hull of a mesh."""
         return self.add_shape(body, GeoType.CONVEX_MESH, scale, source=mesh, **shape)
 
-    def add_ground_plane(self, *, height: float = 0.0, cfg: ShapeConfig | None = None, label: str = "ground_plane") -> int:
+    def add_ground_plane(
+        self, *, height: float = 0.0, cfg: ShapeConfig | None = None, label: str = "ground_plane"
+    ) -> int:
         """Add an infinite static plane across the up axis at a height [m]."""
-        up = np.asarray(self.up_axis.to_vector())  # type: ignore[attr-defined]
-        pose = np.concatenate([up * height, _ALONG[self.up_axis]])  # type: ignore[attr-defined]
+        up = np.asarray(self.up_axis.to_vector())
+        pose = np.concatenate([up * height, _ALONG[self.up_axis]])
         return self.add_shape_plane(-1, xform=pose, cfg=cfg, label=label)

@@ -30,6 +30,10 @@ class _Arrays:
         for name, array in arrays.items():
             set_namespaced(self, name, array)
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def assign(self, other: Any) -> None:
         """Copy all arrays of ``other``, an object of the same model."""
         import warp as wp

@@ -125,7 +125,9 @@ def _append_bodies(builder: ModelBuilder, bodies: BodySpecs, mass: MassSpecs) ->
 def _append_shapes(
     builder: ModelBuilder, first_body: int, shapes: ShapeSpecs, materials: MaterialSpecs, mass: MassSpecs, filters: Any
 ) -> int:
-    flags = np.where(shapes.enabled, int(ShapeFlags.VISIBLE | ShapeFlags.COLLIDE_SHAPES | ShapeFlags.COLLIDE_PARTICLES), 1)
+    flags = np.where(
+        shapes.enabled, int(ShapeFlags.VISIBLE | ShapeFlags.COLLIDE_SHAPES | ShapeFlags.COLLIDE_PARTICLES), 1
+    )
     return builder.append(
         Frequency.SHAPE,
         len(shapes.paths),
@@ -170,15 +172,25 @@ def _append_joints(
         labels.append(articulations.label([joint.child for joint in joints]) or bodies.paths[tree.root])
     single = forest.singles
     labels += [bodies.paths[row] for row in single]
-    builder.append(
-        Frequency.ARTICULATION, len(labels), articulation_label=labels, articulation_path=labels
-    )
+    builder.append(Frequency.ARTICULATION, len(labels), articulation_label=labels, articulation_path=labels)
     com = mass.com
-    _append_specs(builder, first_body, rows, owner, initial_coordinates(found, bodies, rows), initial_velocities(bodies, com, rows))
+    _append_specs(
+        builder,
+        first_body,
+        rows,
+        owner,
+        initial_coordinates(found, bodies, rows),
+        initial_velocities(bodies, com, rows),
+    )
     _append_free(builder, first_body, bodies, single, first_articulation + len(forest.trees))
     loops = forest.loops
     _append_specs(
-        builder, first_body, loops, [-1] * len(loops), initial_coordinates(found, bodies, loops), initial_velocities(bodies, com, loops)
+        builder,
+        first_body,
+        loops,
+        [-1] * len(loops),
+        initial_coordinates(found, bodies, loops),
+        initial_velocities(bodies, com, loops),
     )
     _link_mimics(builder, found, first_joint, [*rows, *loops], len(rows), len(single))
 
@@ -188,7 +200,9 @@ def _free_joint(bodies: BodySpecs, row: int) -> JointSpec:
     return JointSpec("", JointType.FREE, -1, row, identity, identity, [], excluded=False, collision=True)
 
 
-def _append_free(builder: ModelBuilder, first_body: int, bodies: BodySpecs, rows: np.ndarray, first_articulation: int) -> None:
+def _append_free(
+    builder: ModelBuilder, first_body: int, bodies: BodySpecs, rows: np.ndarray, first_articulation: int
+) -> None:
     count = len(rows)
     if count == 0:
         return
@@ -221,9 +235,9 @@ def _append_specs(
     if not joints:
         return
     kinds = np.array([int(joint.kind) for joint in joints])
-    dims = np.array(
-        [joint_dimensions(joint.kind, *_split_count(joint))[2:] for joint in joints], dtype=int
-    ).reshape(-1, 2)
+    dims = np.array([joint_dimensions(joint.kind, *_split_count(joint))[2:] for joint in joints], dtype=int).reshape(
+        -1, 2
+    )
     ends = np.array([[joint.parent, joint.child] for joint in joints])
     ends = np.where(ends >= 0, ends + first_body, -1)
     builder.append(
@@ -236,13 +250,17 @@ def _append_specs(
         joint_X_c=np.array([joint.X_c for joint in joints]),
         joint_dof_dim=dims,
         joint_articulation=owner,
-        joint_label=[joint.path or f"{builder.body_path[end]} (free)" for joint, end in zip(joints, ends[:, 1], strict=True)],
+        joint_label=[
+            joint.path or f"{builder.body_path[end]} (free)" for joint, end in zip(joints, ends[:, 1], strict=True)
+        ],
         joint_path=[joint.path for joint in joints],
     )
     q = np.concatenate(coordinates)
     assert len(q) == coordinate_counts(kinds, dims).sum()
     builder.append(Frequency.JOINT_COORD, len(q), joint_q=q)
-    builder.append(Frequency.JOINT_DOF, int(dims.sum()), joint_qd=np.concatenate(velocities), **_dof_columns(joints, dims))
+    builder.append(
+        Frequency.JOINT_DOF, int(dims.sum()), joint_qd=np.concatenate(velocities), **_dof_columns(joints, dims)
+    )
 
 
 def _split_count(joint: JointSpec) -> tuple[int, int]:
@@ -253,9 +271,13 @@ def _split_count(joint: JointSpec) -> tuple[int, int]:
 def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
     """Return the columns of the freedoms; those of balls and free joints keep the fallbacks."""
     count, starts = int(dims.sum()), np.concatenate([[0], np.cumsum(dims.sum(axis=1))])
-    stated = [(start + i, dof) for start, joint in zip(starts, joints, strict=False) for i, dof in enumerate(joint.dofs)]
+    stated = [
+        (start + i, dof) for start, joint in zip(starts, joints, strict=False) for i, dof in enumerate(joint.dofs)
+    ]
     axis = np.tile(np.eye(3), (count // 3 + 1, 1))[:count]
-    bare = [(start, size) for start, size, joint in zip(starts, dims.sum(axis=1), joints, strict=False) if not joint.dofs]
+    bare = [
+        (start, size) for start, size, joint in zip(starts, dims.sum(axis=1), joints, strict=False) if not joint.dofs
+    ]
     for start, size in bare:
         axis[start : start + size] = np.tile(np.eye(3), (2, 1))[:size]
     columns: dict[str, Any] = {"joint_axis": axis}
@@ -281,7 +303,9 @@ def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
     return columns
 
 
-def _link_mimics(builder: ModelBuilder, found: Scan, first: int, specs: list[JointSpec], trees: int, singles: int) -> None:
+def _link_mimics(
+    builder: ModelBuilder, found: Scan, first: int, specs: list[JointSpec], trees: int, singles: int
+) -> None:
     followers = [(i, joint) for i, joint in enumerate(specs) if joint.leader]
     if not followers:
         return
@@ -297,5 +321,7 @@ def _link_mimics(builder: ModelBuilder, found: Scan, first: int, specs: list[Joi
 def _report_massless(found: Scan, bodies: BodySpecs, mass: MassSpecs, forest: Forest) -> None:
     for row in forest.singles[(mass.mass[forest.singles] <= 0) & ~bodies.kinematic[forest.singles]]:
         found.report.error(
-            bodies.paths[row], "the body has no mass and no collider to take it from", remedy="author physics:mass or add a collider"
+            bodies.paths[row],
+            "the body has no mass and no collider to take it from",
+            remedy="author physics:mass or add a collider",
         )

@@ -7,7 +7,7 @@ import numpy as np
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.types import JointType
 from usd_sim.stage.read.bodies import BodySpecs
-from usd_sim.stage.read.joints import JointSpec
+from usd_sim.stage.read.joints import DofSpec, JointSpec
 from usd_sim.stage.read.scan import Scan
 
 __all__ = ["initial_coordinates", "initial_velocities"]
@@ -29,10 +29,10 @@ def initial_coordinates(scan: Scan, bodies: BodySpecs, joints: list[JointSpec]) 
     relative = relative_poses(bodies, joints)
     result = [np.zeros(len(joint.dofs)) for joint in joints]
     residual = np.zeros((len(joints), 2))
-    for i in _off_zero(joints, relative):
+    for i in _off_zero(joints, relative).tolist():
         result[i] = _coordinates(joints[i], relative[i])
         residual[i] = _distance(_pose_at(joints[i], result[i]), relative[i])
-    for i in np.flatnonzero((residual > POSE_TOLERANCE).any(axis=1)):
+    for i in np.flatnonzero((residual > POSE_TOLERANCE).any(axis=1)).tolist():
         scan.report.approximate(
             joints[i].path,
             f"the bodies are not where the joint allows (off by {residual[i, 0]:.3g} m and {residual[i, 1]:.3g} rad); "
@@ -81,7 +81,7 @@ def _turn_about(axis: np.ndarray, pose: np.ndarray) -> float:
     return float((angle + np.pi) % (2.0 * np.pi) - np.pi)
 
 
-def _unwind(value: float, dof) -> float:
+def _unwind(value: float, dof: DofSpec) -> float:
     """Return the angle a full turn away where only that is within the limits."""
     lower, upper = dof.values[0], dof.values[1]
     if dof.angular and not lower <= value <= upper:

@@ -18,7 +18,9 @@ from usd_sim.stage.open import open_stage
 __all__ = ["load"]
 
 
-def load(source: str | Path | Usd.Stage, *, device: Any = None, time: float | None = None, strict: bool = True) -> Model:
+def load(
+    source: str | Path | Usd.Stage, *, device: Any = None, time: float | None = None, strict: bool = True
+) -> Model:
     """Read a stage into a Model.
 
     Args:

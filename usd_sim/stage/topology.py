@@ -1,7 +1,7 @@
 """From joints to trees: which joint holds which body, which joints close loops, and where each tree starts.
 
-Bodies and joints make a graph. Each of its connected parts becomes one articulation: a root (held by a joint to the world,
-or free) and tree joints in breadth-first order, parents before children. Joints left over close loops.
+Bodies and joints make a graph. Each of its connected parts becomes one articulation: a root (held by a joint to the
+world, or free) and tree joints in breadth-first order, parents before children. Joints left over close loops.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def build_forest(scan: Scan, bodies: BodySpecs, joints: list[JointSpec], roots: 
     for joint in loops:
         if not joint.excluded and joint.kind not in _NEVER_TREE:
             scan.report.approximate(
-                joint.path, "the joint closes a loop and acts as a constraint", remedy="author physics:excludeFromArticulation = true"
+                joint.path,
+                "the joint closes a loop and acts as a constraint",
+                remedy="author physics:excludeFromArticulation = true",
             )
     single = np.ones(len(bodies.paths), dtype=bool)
     single[list(grower.visited)] = False

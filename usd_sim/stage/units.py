@@ -1,7 +1,7 @@
 """The one boundary between stage units and SI, both ways.
 
-A dimension is a product of powers of mass, length and angle; time is in seconds everywhere. Inside the simulator all values
-are SI and radians; on a stage they are in its own units and degrees.
+A dimension is a product of powers of mass, length and angle; time is in seconds everywhere. Inside the simulator all
+values are SI and radians; on a stage they are in its own units and degrees.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Properties of the MuJoCo and PhysX families that are read so far: the simulation rate, the total mass and self-collision."""
+"""Properties of the MuJoCo and PhysX families that are read so far.
+
+The simulation rate, the total mass and self-collision.
+"""
 
 from __future__ import annotations
 

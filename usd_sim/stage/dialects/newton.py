@@ -24,7 +24,13 @@ RULES: list[Rule] = [
     Rule("newton:friction", "NewtonJointAPI", "joint_friction", "N|N·m", 0.0),
     Rule("newton:velocityLimit", "NewtonJointAPI", "joint_velocity_limit", "m/s|deg/s", _INF, may_be_infinite=True),
     Rule(
-        "newton:limitStiffness", "NewtonJointAPI", "joint_limit_ke", "N/m|N·m/deg", -_INF, (-_INF,), may_be_infinite=True
+        "newton:limitStiffness",
+        "NewtonJointAPI",
+        "joint_limit_ke",
+        "N/m|N·m/deg",
+        -_INF,
+        (-_INF,),
+        may_be_infinite=True,
     ),
     Rule(
         "newton:limitDamping",
@@ -50,10 +56,34 @@ RULES: list[Rule] = [
     # material
     Rule("newton:torsionalFriction", "NewtonMaterialAPI", "shape_material_mu_torsional", "m", 0.005),
     Rule("newton:rollingFriction", "NewtonMaterialAPI", "shape_material_mu_rolling", "m", 0.0001),
-    Rule("newton:contactStiffness", "NewtonMaterialAPI", "shape_material_ke", "N/m", -_INF, (-_INF,), may_be_infinite=True),
-    Rule("newton:contactDamping", "NewtonMaterialAPI", "shape_material_kd", "N·s/m", -_INF, (-_INF,), may_be_infinite=True),
     Rule(
-        "newton:contactFrictionGain", "NewtonMaterialAPI", "shape_material_kf", "N·s/m", -_INF, (-_INF,), may_be_infinite=True
+        "newton:contactStiffness",
+        "NewtonMaterialAPI",
+        "shape_material_ke",
+        "N/m",
+        -_INF,
+        (-_INF,),
+        may_be_infinite=True,
     ),
-    Rule("newton:contactAdhesion", "NewtonMaterialAPI", "shape_material_ka", "m", -_INF, (-_INF,), may_be_infinite=True),
+    Rule(
+        "newton:contactDamping",
+        "NewtonMaterialAPI",
+        "shape_material_kd",
+        "N·s/m",
+        -_INF,
+        (-_INF,),
+        may_be_infinite=True,
+    ),
+    Rule(
+        "newton:contactFrictionGain",
+        "NewtonMaterialAPI",
+        "shape_material_kf",
+        "N·s/m",
+        -_INF,
+        (-_INF,),
+        may_be_infinite=True,
+    ),
+    Rule(
+        "newton:contactAdhesion", "NewtonMaterialAPI", "shape_material_ka", "m", -_INF, (-_INF,), may_be_infinite=True
+    ),
 ]

@@ -26,7 +26,9 @@ _BODY = [
 _MASS = [
     Rule("physics:mass", "PhysicsMassAPI", "body_mass", "kg", 0.0, (0.0,)),
     Rule("physics:density", "PhysicsMassAPI", "shape_density", "kg/m³", 0.0, (0.0,)),
-    Rule("physics:centerOfMass", "PhysicsMassAPI", "body_com", "m", (-_INF,) * 3, ((-_INF,) * 3,), may_be_infinite=True),
+    Rule(
+        "physics:centerOfMass", "PhysicsMassAPI", "body_com", "m", (-_INF,) * 3, ((-_INF,) * 3,), may_be_infinite=True
+    ),
     Rule("physics:diagonalInertia", "PhysicsMassAPI", "body_inertia", "kg·m²", (0.0,) * 3, ((0.0,) * 3,)),
     Rule("physics:principalAxes", "PhysicsMassAPI", "body_inertia", "", None, ((0.0,) * 4,)),
 ]

@@ -75,7 +75,10 @@ def _velocities(scan: Scan, paths: list[str]) -> np.ndarray:
 
 
 def _report_unreached(scan: Scan) -> None:
-    """Report prims that carry physics but that the parser of UsdPhysics does not reach, such as instancer prototypes."""
+    """Report prims that carry physics but that the parser of UsdPhysics does not reach.
+
+    Such as instancer prototypes.
+    """
     reached = {path for path, _ in scan.found(UsdPhysics.ObjectType.RigidBody)}
     for path, type_name in scan.types.items():
         if type_name == "PointInstancer":

@@ -48,7 +48,9 @@ def read_filters(
     """
     filter_class, filter_mask = _groups(scan, shapes)
     on_body = _BodyShapes(shapes, len(bodies.paths))
-    joined = [(joint.parent, joint.child) for joint in joints if not joint.collision and min(joint.parent, joint.child) >= 0]
+    joined = [
+        (joint.parent, joint.child) for joint in joints if not joint.collision and min(joint.parent, joint.child) >= 0
+    ]
     pairs = [on_body.pairs(np.array(joined, dtype=int).reshape(-1, 2))]
     for members in closed_sets:
         rows = np.concatenate([on_body[member] for member in members])
@@ -133,7 +135,8 @@ def _groups(scan: Scan, shapes: ShapeSpecs) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
     if len(sets) > MAX_CLASSES:
         scan.report.approximate(
-            sets[MAX_CLASSES][0], f"more than {MAX_CLASSES} different sets of collision groups; the rest collides with all"
+            sets[MAX_CLASSES][0],
+            f"more than {MAX_CLASSES} different sets of collision groups; the rest collides with all",
         )
         sets = sets[:MAX_CLASSES]
     apart = _groups_apart(scan, sorted({group for groups in sets for group in groups}))
@@ -162,4 +165,9 @@ def _groups_apart(scan: Scan, groups: list[str]) -> set[tuple[str, str]]:
             if (merged[other] in named) != inverted:
                 apart.update({(group, other), (other, group)})
     # members of a merged group share what any of them says
-    return {(a, b) for a in groups for b in groups if any((c, d) in apart for c in groups for d in groups if merged[c] == merged[a] and merged[d] == merged[b])}
+    return {
+        (a, b)
+        for a in groups
+        for b in groups
+        if any((c, d) in apart for c in groups for d in groups if merged[c] == merged[a] and merged[d] == merged[b])
+    }

@@ -1,4 +1,7 @@
-"""Mass properties of bodies, property by property: newton:inertia, then PhysicsMassAPI, then what the colliders add up to."""
+"""Mass properties of bodies, property by property.
+
+Newton:inertia, then PhysicsMassAPI, then what the colliders add up to.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from usd_sim.geometry import transforms as tf
-from usd_sim.geometry.inertia import combine_mass_properties, inertia_is_physical, principal_axes, transform_mass_properties
+from usd_sim.geometry.inertia import (
+    combine_mass_properties,
+    inertia_is_physical,
+    principal_axes,
+    transform_mass_properties,
+)
 from usd_sim.geometry.shape_mass import all_mass_properties
 from usd_sim.geometry.types import GeoType
 from usd_sim.stage.read.bodies import BodySpecs
@@ -100,7 +108,7 @@ class _Authored:
         for i in np.flatnonzero(rows):
             axes = tf.quat_to_matrix(quats_xyzw([self.scan.value(self.paths[i], "physics:principalAxes")])[0])
             inertia[i] = axes @ np.diag(self.diagonal[i]) @ axes.T
-        for i, path in enumerate(self.paths):
+        for row, path in enumerate(self.paths):
             six = self.scan.value(path, "newton:inertia")
             if six is None or len(six) == 0:
                 continue
@@ -108,7 +116,7 @@ class _Authored:
                 self.scan.report.error(path, f"has {len(six)} numbers", property="newton:inertia", remedy="author 6")
                 continue
             xx, yy, zz, xy, xz, yz = self.scan.units.to_si(np.array(six, dtype=float), "kg·m²")
-            inertia[i], rows[i] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], True
+            inertia[row], rows[row] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], True
         return rows
 
 
@@ -148,16 +156,19 @@ def _from_colliders(
 
 
 def _weightless(scan: Scan, own: _Authored, bodies: BodySpecs, body: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Return which colliders have no mass (c,): MJCF's ``mass="0"``, which reaches USD as a mass of 0 beside MjcCollisionAPI.
+    """Return which colliders have no mass (c,), as MJCF's ``mass="0"`` says, which reaches USD beside MjcCollisionAPI.
 
-    UsdPhysics reads a mass of 0 as no opinion, so it counts only there, and never where it would leave a body without mass.
+    UsdPhysics reads a mass of 0 as no opinion, so it counts only there, and never where it would leave a body
+    without mass.
     """
     zero = np.array(
         [scan.value(path, "physics:mass") == 0 and scan.has(path, "MjcCollisionAPI") for path in own.paths], dtype=bool
     )
     rest = np.bincount(body, weights=np.where(zero, 0.0, mass), minlength=len(bodies.paths))
     bare = zero & (rest[body] <= 0)
-    for row in np.unique(body[bare & (np.array([scan.value(bodies.paths[b], "physics:mass", 0.0) for b in body]) <= 0)]):
+    for row in np.unique(
+        body[bare & (np.array([scan.value(bodies.paths[b], "physics:mass", 0.0) for b in body]) <= 0)]
+    ):
         scan.report.approximate(
             bodies.paths[row], "all colliders state a mass of 0; their densities are used", remedy="author physics:mass"
         )

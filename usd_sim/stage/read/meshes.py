@@ -70,11 +70,10 @@ class MeshReader:
         except UsdSimError as error:
             self.scan.report.error(path, error.message, remedy=error.remedy or "")
             return None
-        mesh = self._by_content.setdefault(mesh.content_hash, mesh)
         limit = self.scan.value(path, "newton:maxHullVertices", -1)
         if limit > 0:
-            mesh.max_hull_vertices = limit
-        return mesh
+            mesh = Mesh(mesh.vertices, mesh.indices, prim=path, max_hull_vertices=limit)
+        return self._by_content.setdefault(f"{mesh.content_hash} {limit}", mesh)
 
     def place(
         self,
@@ -108,7 +107,9 @@ class MeshReader:
                 continue
             if approximation not in _AS_HULL | _AS_MESH:
                 self.scan.report.approximate(
-                    path, f"{approximation!r} is not a known approximation; the mesh itself is used", property="physics:approximation"
+                    path,
+                    f"{approximation!r} is not a known approximation; the mesh itself is used",
+                    property="physics:approximation",
                 )
             kind[row] = GeoType.CONVEX_MESH if approximation in _AS_HULL else GeoType.MESH
             size[row], source[row] = scale[row] * unit, mesh

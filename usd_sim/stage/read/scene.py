@@ -15,7 +15,12 @@ __all__ = ["DEFAULT_STEPS_PER_SECOND", "SceneSpec", "read_scene"]
 DEFAULT_STEPS_PER_SECOND = 500.0
 """Rate where the stage states none [1/s]."""
 
-_SOLVERS = {"NewtonXpbdSceneAPI": "xpbd", "NewtonKaminoSceneAPI": "kamino", "NewtonVbdSceneAPI": "vbd", "NewtonMPMSceneAPI": "mpm"}
+_SOLVERS = {
+    "NewtonXpbdSceneAPI": "xpbd",
+    "NewtonKaminoSceneAPI": "kamino",
+    "NewtonVbdSceneAPI": "vbd",
+    "NewtonMPMSceneAPI": "mpm",
+}
 
 
 @dataclass
@@ -79,7 +84,10 @@ def _rate(scan: Scan, path: str) -> float:
 
 
 def _foreign_rate(scan: Scan, path: str) -> float:
-    """Return the rate that MuJoCo's or PhysX's scene attributes state, else that of NewtonSceneAPI, else the default."""
+    """Return the rate that MuJoCo's or PhysX's scene attributes state, else that of NewtonSceneAPI.
+
+    Else the default.
+    """
     timestep = scan.value(path, "mjc:option:timestep")
     if timestep is not None and timestep > 0:
         return 1.0 / float(timestep)

@@ -132,10 +132,10 @@ def _is_supported(scan: Scan, path: str) -> bool:
 
 
 def _report_unparsed(scan: Scan, parsed: set[str]) -> None:
+    known = parsed | {entry.prim for entry in scan.report.ignored if not entry.property}
     for path in scan.schemas:
-        if path not in parsed and scan.has(path, "PhysicsCollisionAPI") and scan.types.get(path) not in _TYPES:
-            if not any(entry.prim == path for entry in scan.report.ignored[-1:]):
-                scan.report.ignore(path, "only geometry can be a collider", remedy="apply PhysicsCollisionAPI to a Gprim")
+        if path not in known and scan.has(path, "PhysicsCollisionAPI") and scan.types.get(path) not in _TYPES:
+            scan.report.ignore(path, "only geometry can be a collider", remedy="apply PhysicsCollisionAPI to a Gprim")
 
 
 def _geometry(

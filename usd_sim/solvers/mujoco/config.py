@@ -1,0 +1,158 @@
+"""Settings of SolverMuJoCo."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+
+from usd_sim.errors import ExitCode, UsdSimError
+
+__all__ = ["MuJoCoConfig"]
+
+_CHOICES: dict[str, dict[str, int]] = {
+    "integrator": {
+        "euler": mujoco.mjtIntegrator.mjINT_EULER,
+        "rk4": mujoco.mjtIntegrator.mjINT_RK4,
+        "implicit": mujoco.mjtIntegrator.mjINT_IMPLICIT,
+        "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    },
+    "cone": {"pyramidal": mujoco.mjtCone.mjCONE_PYRAMIDAL, "elliptic": mujoco.mjtCone.mjCONE_ELLIPTIC},
+    "solver": {
+        "pgs": mujoco.mjtSolver.mjSOL_PGS,
+        "cg": mujoco.mjtSolver.mjSOL_CG,
+        "newton": mujoco.mjtSolver.mjSOL_NEWTON,
+    },
+    "jacobian": {
+        "auto": mujoco.mjtJacobian.mjJAC_AUTO,
+        "dense": mujoco.mjtJacobian.mjJAC_DENSE,
+        "sparse": mujoco.mjtJacobian.mjJAC_SPARSE,
+    },
+}
+
+_AT_LEAST: dict[str, float] = {
+    "iterations": 1,
+    "ls_iterations": 1,
+    "noslip_iterations": 0,
+    "ccd_iterations": 1,
+    "tolerance": 0.0,
+    "ls_tolerance": 0.0,
+    "memory_mb": 1,
+    "nconmax": 1,
+    "njmax": 1,
+}
+
+
+@dataclass(frozen=True)
+class MuJoCoConfig:
+    """Settings of SolverMuJoCo; defaults are MuJoCo's own but for the integrator.
+
+    Attributes:
+        integrator: "euler", "rk4", "implicit" or "implicitfast"; the last is the most stable for stiff drives.
+        solver: Constraint solver: "newton", "cg" or "pgs".
+        cone: Friction cone: "pyramidal" or "elliptic". Elliptic cones slip less under load and cost more.
+        jacobian: Storage of constraint Jacobians: "auto", "dense" or "sparse".
+        iterations: Largest number of iterations of the constraint solver.
+        ls_iterations: Largest number of line-search iterations.
+        noslip_iterations: Iterations of the pass that removes slip; 0 turns it off.
+        ccd_iterations: Largest number of iterations of convex collision.
+        tolerance: Improvement of the cost at which the constraint solver stops.
+        ls_tolerance: Gradient at which the line search stops.
+        impratio: Ratio of frictional to normal impedance; above 1 reduces slip of elliptic cones.
+        enable_multiccd: Find several contacts per pair of convex shapes rather than one.
+        disable_contacts: Find no contacts.
+        enable_islands: Solve groups of bodies that do not touch separately (native MuJoCo alone).
+        include_visuals: Also give MuJoCo the shapes that do not collide; only of use to ``save_mjcf``.
+        memory_mb: Room for contacts and constraints in native MuJoCo [MB]; None sizes it from the model.
+        nconmax: Largest number of contacts in MuJoCo Warp; None sizes it from the model.
+        njmax: Largest number of constraint rows in MuJoCo Warp; None sizes it from the model.
+    """
+
+    integrator: str = "implicitfast"
+    solver: str = "newton"
+    cone: str = "pyramidal"
+    jacobian: str = "auto"
+    iterations: int = 100
+    ls_iterations: int = 50
+    noslip_iterations: int = 0
+    ccd_iterations: int = 35
+    tolerance: float = 1.0e-8
+    ls_tolerance: float = 0.01
+    impratio: float = 1.0
+    enable_multiccd: bool = True
+    disable_contacts: bool = False
+    enable_islands: bool = True
+    include_visuals: bool = False
+    memory_mb: int | None = None
+    nconmax: int | None = None
+    njmax: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise _wrong(name, getattr(self, name), f"choose one of: {', '.join(choices)}")
+        for spec in dataclasses.fields(self):
+            self._check_number(spec.name, str(spec.type))
+        if not self.impratio > 0:
+            raise _wrong("impratio", self.impratio, "give a number above 0")
+
+    def _check_number(self, name: str, annotation: str) -> None:
+        value = getattr(self, name)
+        if value is None and "None" in annotation:
+            return
+        if annotation == "bool":
+            if not isinstance(value, bool):
+                raise _wrong(name, value, "give True or False")
+        elif annotation.startswith(("int", "float")):
+            kinds = (int, float) if annotation == "float" else (int,)
+            low = _AT_LEAST.get(name)
+            if isinstance(value, bool) or not isinstance(value, kinds):
+                raise _wrong(name, value, f"give {'a number' if annotation == 'float' else 'an integer'}")
+            if low is not None and not value >= low:
+                raise _wrong(name, value, f"give at least {low:g}")
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], base: MuJoCoConfig | None = None) -> MuJoCoConfig:
+        """Return a configuration with some settings replaced.
+
+        Args:
+            options: Settings by name.
+            base: What to start from; the defaults if not given.
+
+        Raises:
+            UsdSimError: A name or value is wrong; the message states the allowed ones.
+        """
+        known = [spec.name for spec in dataclasses.fields(cls)]
+        for name in options:
+            if name not in known:
+                raise UsdSimError(
+                    f"SolverMuJoCo has no setting {name!r}",
+                    remedy=f"choose from: {', '.join(known)}",
+                    exit_code=ExitCode.USAGE,
+                )
+        return dataclasses.replace(base or cls(), **options)
+
+    def write_options(self, option: Any) -> None:
+        """Write the settings into an ``option`` block of MuJoCo."""
+        for name, choices in _CHOICES.items():
+            setattr(option, name, int(choices[getattr(self, name)]))
+        for name in ("iterations", "ls_iterations", "noslip_iterations", "ccd_iterations", "tolerance", "ls_tolerance"):
+            setattr(option, name, getattr(self, name))
+        option.impratio = self.impratio
+        bit = mujoco.mjtDisableBit
+        # collision rules are the model's own, and divergence is to be seen rather than reset
+        flags = int(bit.mjDSBL_FILTERPARENT) | int(bit.mjDSBL_AUTORESET)
+        if self.disable_contacts:
+            flags |= int(bit.mjDSBL_CONTACT)
+        if not self.enable_multiccd:
+            flags |= int(bit.mjDSBL_MULTICCD)
+        if not self.enable_islands:
+            flags |= int(bit.mjDSBL_ISLAND)
+        option.disableflags = flags
+
+
+def _wrong(name: str, value: Any, remedy: str) -> UsdSimError:
+    return UsdSimError(f"SolverMuJoCo setting {name} cannot be {value!r}", remedy=remedy, exit_code=ExitCode.USAGE)
