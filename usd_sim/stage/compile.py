@@ -73,7 +73,8 @@ class _Articulations:
         self.found, self.bodies = found, bodies
         self.root_of_body: dict[int, str] = {}
         self.root_rows: list[int] = []
-        self.adding_mobility: set[str] = set()
+        # MuJoCo's joints add freedom to a body, one after another, wherever they stand
+        self.adding_mobility = {path for path in found.schemas if found.has(path, "MjcJointAPI")}
         for path, item in found.found(UsdPhysics.ObjectType.Articulation):
             for body in item.articulatedBodies:
                 row = bodies.row.get(str(body))

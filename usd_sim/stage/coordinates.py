@@ -60,7 +60,7 @@ def relative_poses(bodies: BodySpecs, joints: list[JointSpec]) -> np.ndarray:
 
 def _distance(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     turn = tf.quat_multiply(tf.quat_conjugate(a[3:]), b[3:])
-    return float(np.linalg.norm(a[:3] - b[:3])), 2.0 * float(np.arcsin(min(1.0, np.linalg.norm(turn[:3]))))
+    return float(np.linalg.norm(a[:3] - b[:3])), 2.0 * float(np.arcsin(min(1.0, float(np.linalg.norm(turn[:3])))))
 
 
 def _coordinates(joint: JointSpec, relative: np.ndarray) -> np.ndarray:
