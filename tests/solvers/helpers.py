@@ -16,8 +16,12 @@ TRAJECTORY = 1.0e-5
 STEPS = 200
 DT = 1.0 / 256.0
 
-OPTION = f'<option timestep="{DT}" integrator="implicitfast"><flag filterparent="disable" autoreset="disable"/></option>'
-HEAD = f'<mujoco><compiler angle="radian" autolimits="true" inertiafromgeom="false" alignfree="false"/>{OPTION}<worldbody>'
+OPTION = (
+    f'<option timestep="{DT}" integrator="implicitfast"><flag filterparent="disable" autoreset="disable"/></option>'
+)
+HEAD = (
+    f'<mujoco><compiler angle="radian" autolimits="true" inertiafromgeom="false" alignfree="false"/>{OPTION}<worldbody>'
+)
 INERTIAL = '<inertial pos="0.125 0.0625 -0.25" mass="2" diaginertia="0.25 0.5 0.375"/>'
 INERTIA = np.diag([0.25, 0.5, 0.375])
 COM = (0.125, 0.0625, -0.25)
@@ -48,7 +52,9 @@ def run_reference(model: mujoco.MjModel, data: mujoco.MjData, *, steps: int = ST
     mujoco.mj_comVel(model, data)
 
 
-def assert_same_bodies(state: Any, model: mujoco.MjModel, data: mujoco.MjData, *, tolerance: float = TRAJECTORY) -> None:
+def assert_same_bodies(
+    state: Any, model: mujoco.MjModel, data: mujoco.MjData, *, tolerance: float = TRAJECTORY
+) -> None:
     """Compare body poses and COM velocities with MuJoCo's own functions."""
     q, qd = state.body_q.numpy(), state.body_qd.numpy()
     for body in range(model.nbody - 1):

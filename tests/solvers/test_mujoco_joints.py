@@ -112,9 +112,16 @@ def test_d6_applies_axes_in_order() -> None:
     builder.joint_q[:], builder.joint_qd[:] = start_q, start_qd
     solver, state = finish(builder, [joint])
     run(solver, state, steps=100)
-    rows = [("slide", [1, 0, 0]), ("slide", [0, 0.6, 0.8]), ("hinge", [0, 0, 1]), ("hinge", [0, 1, 0]), ("hinge", [0.8, 0.6, 0])]
+    rows = [
+        ("slide", [1, 0, 0]),
+        ("slide", [0, 0.6, 0.8]),
+        ("hinge", [0, 0, 1]),
+        ("hinge", [0, 1, 0]),
+        ("hinge", [0.8, 0.6, 0]),
+    ]
     joints = "".join(
-        f'<joint type="{kind}" axis="{text(tf.quat_rotate(rotation, axis))}" pos="{text(FRAME_C[:3])}"/>' for kind, axis in rows
+        f'<joint type="{kind}" axis="{text(tf.quat_rotate(rotation, axis))}" pos="{text(FRAME_C[:3])}"/>'
+        for kind, axis in rows
     )
     model, data = reference(f'<body pos="{pos}" quat="{quat}">{INERTIAL}{joints}</body>')
     data.qpos[:], data.qvel[:] = start_q, start_qd
@@ -161,7 +168,9 @@ def test_ball_coordinates_are_the_child_frame_in_the_parent_frame() -> None:
     np.testing.assert_allclose(state.joint_q.numpy(), turned, atol=1e-6)
     np.testing.assert_allclose(state.joint_qd.numpy(), spin, atol=1e-6)
     run(solver, state)
-    model, data = reference(f'<body pos="{pos}" quat="{quat}">{INERTIAL}<joint type="ball" pos="{text(FRAME_C[:3])}"/></body>')
+    model, data = reference(
+        f'<body pos="{pos}" quat="{quat}">{INERTIAL}<joint type="ball" pos="{text(FRAME_C[:3])}"/></body>'
+    )
     local = tf.quat_multiply(tf.quat_multiply(rotation, turned), tf.quat_conjugate(rotation))
     data.qpos[:] = local[[3, 0, 1, 2]]
     data.qvel[:] = tf.quat_rotate(rotation, tf.quat_rotate_inv(turned, spin))
@@ -188,7 +197,9 @@ def test_free_velocity_is_that_of_the_centre_of_mass(framed: bool) -> None:
     world = tf.quat_rotate(frame_p[3:], twist.reshape(2, 3))
     np.testing.assert_allclose(state.body_qd.numpy()[0], world.ravel(), atol=1e-6)
     run(solver, state)
-    model, data = reference(f'<body pos="{text(pose[:3])}" quat="{text(pose[[6, 3, 4, 5]])}">{INERTIAL}<freejoint/></body>')
+    model, data = reference(
+        f'<body pos="{text(pose[:3])}" quat="{text(pose[[6, 3, 4, 5]])}">{INERTIAL}<freejoint/></body>'
+    )
     data.qvel[:3] = world[0] - np.cross(world[1], tf.quat_rotate(pose[3:], COM))
     data.qvel[3:] = tf.quat_rotate_inv(pose[3:], world[1])
     run_reference(model, data)
@@ -272,7 +283,8 @@ def test_drives(mode: str) -> None:
         "both": f'<general {general} gainprm="40" biasprm="0 -40 0"/><general {general} gainprm="4" biasprm="0 0 -4"/>',
     }[mode]
     model, data = reference(
-        f'<body>{INERTIAL}<joint name="j" axis="0 1 0" actuatorfrcrange="-8 8"/></body>', f"<actuator>{actuators}</actuator>"
+        f'<body>{INERTIAL}<joint name="j" axis="0 1 0" actuatorfrcrange="-8 8"/></body>',
+        f"<actuator>{actuators}</actuator>",
     )
     data.ctrl[:] = {"position": [target], "velocity": [speed], "both": [target, speed]}[mode]
     run_reference(model, data)
@@ -317,7 +329,9 @@ def test_applied_forces() -> None:
     about_anchor = rotation @ (inertia + 2.0 * (arm @ arm * np.eye(3) - np.outer(arm, arm))) @ rotation.T
     world = tf.quat_rotate(FRAME_P[3:], torque)
     # a single step turns the body by less than 1e-3, which bounds the change of its inertia
-    np.testing.assert_allclose(state.body_qd.numpy()[2, 3:], np.linalg.solve(about_anchor, world) * DT, rtol=2e-3, atol=1e-6)
+    np.testing.assert_allclose(
+        state.body_qd.numpy()[2, 3:], np.linalg.solve(about_anchor, world) * DT, rtol=2e-3, atol=1e-6
+    )
 
 
 def test_mimic_follows_with_offset_and_ratio() -> None:

@@ -26,14 +26,17 @@ def save_mjcf(spec: Any, model: mujoco.MjModel, properties: PropertyMap, path: P
         UsdSimError: The file cannot be written.
     """
     spec.copy_back(model)
-    # MuJoCo copies real numbers back but no switches
+    # MuJoCo copies most real numbers back, but no switches
     for geom in spec.geoms:
         geom.condim = int(model.geom_condim[geom.id])
     for joint in spec.joints:
         joint.limited = int(model.jnt_limited[joint.id])
         joint.actfrclimited = int(model.jnt_actfrclimited[joint.id])
+        joint.range = model.jnt_range[joint.id]
+        joint.actfrcrange = model.jnt_actfrcrange[joint.id]
     for actuator in spec.actuators:
         actuator.forcelimited = int(model.actuator_forcelimited[actuator.id])
+        actuator.forcerange = model.actuator_forcerange[actuator.id]
     try:
         path.write_text(spec.to_xml())
     except OSError as error:

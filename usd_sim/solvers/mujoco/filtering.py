@@ -1,9 +1,9 @@
 """Which shapes may collide, compiled to MuJoCo's 32-bit masks and body excludes.
 
-A pair of geoms passes MuJoCo's test where ``contype_a & conaffinity_b`` or ``contype_b & conaffinity_a`` has a bit. Shapes with
-equal rules form a class; the classes' symmetric matrix of allowed pairs is then covered by at most 32 bits, each of which
-allows all pairs between one set of classes and another (a biclique). Pairs listed one by one become body excludes where they
-cover two bodies entirely, and classes of their own otherwise.
+A pair of geoms passes MuJoCo's test where ``contype_a & conaffinity_b`` or ``contype_b & conaffinity_a`` has a bit.
+Shapes with equal rules form a class; the classes' symmetric matrix of allowed pairs is then covered by at most 32 bits,
+each of which allows all pairs between one set of classes and another (a biclique). Pairs listed one by one become body
+excludes where they cover two bodies entirely, and classes of their own otherwise.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def compile_filter(rules: CollisionRules) -> CollisionFilter:
         [rules.group, rules.filter_class, rules.filter_mask, rules.world, rules.immovable.astype(np.int64)], axis=1
     )[active]
     rows, inverse = np.unique(signature, axis=0, return_inverse=True)
-    allowed = allowed_classes(*rows.T[:4], rows[:, 4] != 0) if len(rows) else np.zeros((0, 0), bool)
+    group, filter_class, filter_mask, world, immovable = rows.T
+    allowed = allowed_classes(group, filter_class, filter_mask, world, immovable != 0)
     shape_class = np.full(count, -1, np.int64)
     shape_class[active] = inverse.reshape(-1)
     pairs = _pairs_that_matter(rules, shape_class, allowed)
@@ -183,8 +184,9 @@ def _split_classes(shape_class: Int, allowed: Bool, pairs: Int) -> tuple[Int, Bo
 def cover(allowed: Bool, bits: int = BITS) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
     """Find masks that allow the given pairs of classes.
 
-    Exact with one bit per class where that fits; else a greedy cover of the matrix by bicliques. Where even that needs more bits,
-    the last one allows all pairs among the classes that are left, so contacts are in excess but never missing.
+    Exact with one bit per class where that fits; else a greedy cover of the matrix by bicliques. Where even that needs
+    more bits, the last one allows all pairs among the classes that are left, so contacts are in excess but never
+    missing.
 
     Args:
         allowed: Symmetric matrix ``(k, k)``; the diagonal says whether two shapes of one class collide.
@@ -219,18 +221,15 @@ def _bit_per_class(allowed: Bool, live: Int) -> tuple[Bool, Bool]:
 
 
 def _bicliques(allowed: Bool, bits: int) -> tuple[Bool, Bool]:
-    """Cover a symmetric matrix greedily: each bit takes the neighbours of the class with most uncovered pairs, and all
-    classes that may meet every one of them; then the neighbours that all of those share."""
-    left, right = [], []
+    """Cover a symmetric matrix with one biclique per bit, each chosen greedily; the last bit takes all that is left."""
+    left: list[Bool] = []
+    right: list[Bool] = []
     uncovered = allowed.copy()
     while uncovered.any():
-        if len(left) == bits - 1:
-            ends = uncovered.any(axis=1)
-            if allowed[np.ix_(ends, ends)].all() or len(left) + 1 == bits:
-                left.append(ends)
-                right.append(ends)
-                break
         one, other = _best_biclique(allowed, uncovered)
+        rest = uncovered & ~(one[:, None] & other[None, :]) & ~(other[:, None] & one[None, :])
+        if len(left) == bits - 1 and rest.any():
+            one = other = np.asarray(uncovered.any(axis=1))
         left.append(one)
         right.append(other)
         uncovered[np.ix_(one, other)] = False
@@ -239,15 +238,25 @@ def _bicliques(allowed: Bool, bits: int) -> tuple[Bool, Bool]:
 
 
 def _best_biclique(allowed: Bool, uncovered: Bool) -> tuple[Bool, Bool]:
-    """Return the better of two candidates around the class with most uncovered pairs: all of its neighbours, or only those not
-    covered yet."""
-    seed = int(np.argmax(uncovered.sum(axis=1)))
-    best: tuple[int, Bool, Bool] | None = None
-    for other in (allowed[seed], uncovered[seed]):
-        one = ~np.any(other[None, :] & ~allowed, axis=1)
-        shared = ~np.any(one[None, :] & ~allowed, axis=1)
-        gain = int(np.count_nonzero(uncovered[np.ix_(one, shared)]))
-        if best is None or gain > best[0]:
-            best = (gain, one, shared)
-    assert best is not None
-    return best[1], best[2]
+    """Grow a biclique from the class with most uncovered pairs, class by class while that covers more."""
+    one = np.zeros(len(allowed), bool)
+    one[np.argmax(uncovered.sum(axis=1))] = True
+    other = allowed[one][0].copy()
+    columns = uncovered[one].sum(axis=0).astype(np.float32)
+    weight = uncovered.astype(np.float32)
+    covered = float(columns @ other)
+    while True:
+        # what would be covered with each further class on the one side
+        shared = (allowed & other).astype(np.float32)
+        gain = shared @ columns + (shared * weight).sum(axis=1)
+        gain[one] = -1.0
+        best = int(np.argmax(gain))
+        if gain[best] <= covered:
+            break
+        covered = float(gain[best])
+        one[best] = True
+        other &= allowed[best]
+        columns += weight[best]
+    # classes that ask nothing of the other side join it at no cost
+    one = ~np.any(other[None, :] & ~allowed, axis=1)
+    return one, other

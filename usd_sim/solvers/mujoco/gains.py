@@ -22,8 +22,8 @@ def solref(stiffness: np.ndarray, damping: np.ndarray) -> np.ndarray:
     """Return (time constant, damping ratio) of reference accelerations, ``(n, 2)``.
 
     Args:
-        stiffness: Acceleration per displacement [1/s²], ``(n,)``; where it is not above 0 the default pair results, where it
-            is infinite the hard one.
+        stiffness: Acceleration per displacement [1/s²], ``(n,)``; where it is not above 0 the default pair results,
+            where it is infinite the hard one.
         damping: Acceleration per velocity [1/s], ``(n,)``; where it is not above 0, damping is critical.
     """
     k, b = np.asarray(stiffness, np.float64), np.asarray(damping, np.float64)
@@ -40,8 +40,8 @@ def solref(stiffness: np.ndarray, damping: np.ndarray) -> np.ndarray:
 def contact_solref(ke: np.ndarray, kd: np.ndarray) -> np.ndarray:
     """Return ``solref`` of shapes from contact gains taken at unit effective mass, ``(n, 2)``.
 
-    MuJoCo averages the pairs of two geoms, so the masses of a contact are not known here. Where either gain is not above 0
-    the default pair results.
+    MuJoCo averages the pairs of two geoms, so the masses of a contact are not known here. Where either gain is not
+    above 0 the default pair results.
 
     Args:
         ke: Stiffness [N/m], ``(n,)``.
@@ -53,8 +53,8 @@ def contact_solref(ke: np.ndarray, kd: np.ndarray) -> np.ndarray:
 def limit_solref(ke: np.ndarray, kd: np.ndarray, invweight: np.ndarray, dmax: np.ndarray) -> np.ndarray:
     """Return ``solref`` of joint limits from force-space gains, ``(n, 2)``.
 
-    A constraint with impedance dmax and inverse weight w gives the force ``a / (w (1 - dmax))`` for the reference acceleration
-    a, so gains are multiplied by ``w (1 - dmax)`` first.
+    A constraint with impedance dmax and inverse weight w gives the force ``a / (w (1 - dmax))`` for the reference
+    acceleration a, so gains are multiplied by ``w (1 - dmax)`` first.
 
     Args:
         ke: Stiffness [N/m or N·m/rad], ``(n,)``; 0 leaves the choice to MuJoCo, infinite is as hard as the step allows.

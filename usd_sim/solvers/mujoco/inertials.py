@@ -14,7 +14,7 @@ from usd_sim.geometry import transforms as tf
 from usd_sim.solvers.base import host, name_of
 from usd_sim.solvers.mujoco.layout import Layout
 
-__all__ = ["Inertials", "inertials"]
+__all__ = ["Inertials", "inertials", "typical_mass"]
 
 Array = NDArray[np.float64]
 
@@ -51,8 +51,9 @@ class Inertials:
 def inertials(model: Any, layout: Layout) -> Inertials:
     """Return mass properties that MuJoCo accepts, and warn where they had to be changed.
 
-    Kinematic bodies without mass get one that changes nothing. A point mass becomes a ball of the density of water. Moments
-    that no body can have (one above the sum of the others) are raised alike by the smallest amount that mends them.
+    Kinematic bodies get the mean mass of the others, which changes nothing. A point mass becomes a ball of the density
+    of water. Moments that no body can have (one above the sum of the others) are raised alike by the smallest amount
+    that mends them.
 
     Raises:
         UsdSimError: A body that moves has no mass.
@@ -65,24 +66,32 @@ def inertials(model: Any, layout: Layout) -> Inertials:
     diagonal = np.abs(tensor - np.einsum("nii->ni", tensor)[:, :, None] * np.eye(3)).max(axis=(1, 2), initial=0.0) == 0
     axes[diagonal] = np.eye(3)
     moments[diagonal] = np.einsum("nii->ni", tensor)[diagonal]
-    prescribed = layout.is_kinematic & ((mass < _LEAST) | (moments.min(axis=1, initial=np.inf) < _LEAST))
-    mass[prescribed], moments[prescribed] = np.maximum(mass[prescribed], 1.0), 1.0
+    # prescribed motion takes no part in dynamics: a mass like that of the others, and no gyroscopic torque
+    typical = typical_mass(mass, layout)
+    mass[layout.is_kinematic], moments[layout.is_kinematic] = typical, typical
     _refuse_massless(model, layout, mass)
     point = (mass >= _LEAST) & (moments.max(axis=1, initial=-np.inf) < _LEAST) & ~layout.is_static
     if point.any():
         radius = np.cbrt(0.75 * mass[point] / (np.pi * _POINT_DENSITY))
         moments[point] = (0.4 * mass[point] * radius**2)[:, None]
-        if (point & ~prescribed).any():
-            _tell(model, point, "have mass but no inertia and are taken as balls of the density of water")
+        _tell(model, point, "have mass but no inertia and are taken as balls of the density of water")
     largest = moments.max(axis=1, initial=-np.inf)
     excess = np.maximum(2.0 * largest - moments.sum(axis=1), np.maximum(-moments.min(axis=1, initial=np.inf), 0.0))
-    _tell(model, excess > _NOTICEABLE * np.abs(largest), "have moments of inertia that no body can have, which are raised")
+    _tell(
+        model, excess > _NOTICEABLE * np.abs(largest), "have moments of inertia that no body can have, which are raised"
+    )
     # a thin rod has no moment about its axis; MuJoCo wants some
     moments = np.maximum(moments, (_THINNEST * largest)[:, None])
     # a little more than needed, so that rounding in the compiler cannot undo it
     broken = excess > 0
     moments[broken] += (excess * (1.0 + 1.0e-6) + 1.0e-9 * np.abs(largest))[broken, None]
     return Inertials(mass, com, tf.quat_from_matrix(axes), moments)
+
+
+def typical_mass(mass: Array, layout: Layout) -> float:
+    """Return the mean mass of the bodies that move by forces [kg]; 1 where none does."""
+    dynamic = mass[~layout.is_static & ~layout.is_kinematic]
+    return float(dynamic.mean()) if dynamic.sum() > 0 else 1.0
 
 
 def _refuse_massless(model: Any, layout: Layout, mass: Array) -> None:

@@ -1,4 +1,4 @@
-"""How a model's bodies hang in MuJoCo's tree: which joint holds each body, in what order, and which joints close loops."""
+"""How a model's bodies hang in MuJoCo's tree: what holds each body, in what order, and which joints close loops."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def plan(model: Any) -> Layout:
 
 
 def body_poses(model: Any, holder: Int, is_free: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the pose of each body in its parent at joint coordinates 0 ``(body_count, 7)``; free bodies at their initial pose."""
+    """Return the pose of each body in its parent at coordinates 0, of free bodies initially ``(body_count, 7)``."""
     poses = host(model, "body_q").astype(np.float64)
     rows = np.flatnonzero(~is_free)
     joints = holder[rows]
@@ -119,7 +119,9 @@ def _holders(model: Any, joint_parent: Int) -> tuple[Int, Int]:
     holder[child[tree]] = tree
     loops = []
     for joint in np.flatnonzero(~articulated & enabled).tolist():
-        if holder[child[joint]] < 0 and not _leads_to(int(joint_parent[joint]), int(child[joint]), holder, joint_parent):
+        if holder[child[joint]] < 0 and not _leads_to(
+            int(joint_parent[joint]), int(child[joint]), holder, joint_parent
+        ):
             holder[child[joint]] = joint
         else:
             loops.append(joint)

@@ -48,7 +48,9 @@ def hull_points(mesh: Any, scale: Array, shape: str) -> Array:
     points = np.zeros((0, 3)) if mesh is None else np.asarray(mesh.vertices, np.float64).reshape(-1, 3)
     points = points[np.isfinite(points).all(axis=1)] * scale
     if len(points) < 3:
-        raise UsdSimError("the mesh collider has no points", prim=shape, remedy="give it points and faces, or turn its collision off")
+        raise UsdSimError(
+            "the mesh collider has no points", prim=shape, remedy="give it points and faces, or turn its collision off"
+        )
     centred = points - points.mean(axis=0)
     # principal directions from the 3x3 covariance; cheaper than a decomposition of all points
     normal = np.linalg.eigh(centred.T @ centred)[1][:, 0]

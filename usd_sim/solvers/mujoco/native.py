@@ -37,9 +37,7 @@ class NativeBackend:
             self.data = data = mujoco.MjData(model)
         except (MemoryError, mujoco.FatalError) as error:
             raise UsdSimError("MuJoCo could not allocate its memory", remedy="lower memory_mb") from error
-        self.state = MuJoCoState(
-            data.qpos, data.qvel, data.xpos, data.xquat, data.xipos, data.cvel, data.subtree_com
-        )
+        self.state = MuJoCoState(data.qpos, data.qvel, data.xpos, data.xquat, data.xipos, data.cvel, data.subtree_com)
         self.ctrl, self.qfrc_applied, self.xfrc_applied = data.ctrl, data.qfrc_applied, data.xfrc_applied
         self.dirty = True
         self._fresh = False
@@ -75,6 +73,9 @@ class NativeBackend:
 
     def _full(self, message: str) -> UsdSimError:
         return UsdSimError(message, remedy=f"raise memory_mb, now {self.model.narena / 2**20:.0f}")
+
+    def sync_host(self) -> None:
+        """Make the state's arrays current before they are written in part; here they always are."""
 
     def place(self) -> None:
         """Derive poses from ``qpos``."""

@@ -1,4 +1,4 @@
-"""Numbers that MuJoCo only copies, written from a model's arrays for all rows at once; at construction and on every edit."""
+"""Numbers that MuJoCo only copies, written from a model's arrays for all rows at once, at first and on every edit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from usd_sim.model.types import JointTargetMode
 from usd_sim.solvers.base import host
 from usd_sim.solvers.mujoco.gains import contact_solref, limit_solref
 from usd_sim.solvers.mujoco.layout import Layout
-from usd_sim.solvers.mujoco.spec_builder import KINEMATIC_ARMATURE, drive_actuators, scalar_frames
+from usd_sim.solvers.mujoco.spec_builder import drive_actuators, scalar_frames
 
 __all__ = ["PropertyMap"]
 
@@ -41,6 +41,7 @@ class PropertyMap:
         geom: MuJoCo geom of each shape in ``geom_shape``.
         geom_shape: Shapes that are geoms.
         actuator: MuJoCo actuator of each drive, in the order of ``drive_actuators``.
+        kinematic_armature: Inertia added to the freedoms of kinematic bodies.
         mimic: MuJoCo equality and joint of each mimic ``(n, 2)``.
     """
 
@@ -55,6 +56,7 @@ class PropertyMap:
     geom: Int
     geom_shape: Int
     actuator: Int
+    kinematic_armature: float
     mimic: Int
 
     # --- everything -------------------------------------------------------------------------------------------------
@@ -75,15 +77,23 @@ class PropertyMap:
         jointed = self.layout.holder[self.free_body] >= 0
         free = starts[self.layout.holder[self.free_body[jointed]]]
         three, six = np.arange(3), np.arange(6)
-        own = [self.layout.scalar_dofs, (starts[self.layout.ball_joints][:, None] + three).ravel(), (free[:, None] + six).ravel()]
-        theirs = [self.scalar_dof, (self.ball_dof[:, None] + three).ravel(), (self.free_dof[jointed][:, None] + six).ravel()]
+        own = [
+            self.layout.scalar_dofs,
+            (starts[self.layout.ball_joints][:, None] + three).ravel(),
+            (free[:, None] + six).ravel(),
+        ]
+        theirs = [
+            self.scalar_dof,
+            (self.ball_dof[:, None] + three).ravel(),
+            (self.free_dof[jointed][:, None] + six).ravel(),
+        ]
         return np.concatenate(own), np.concatenate(theirs)
 
     def write_armature(self, model: Any, target: mujoco.MjModel) -> None:
         """Write added inertia; kinematic freedoms keep theirs."""
         own, theirs = self.dofs(model)
         target.dof_armature[theirs] = host(model, "joint_armature")[own]
-        target.dof_armature[self.kinematic_dofs(target)] = KINEMATIC_ARMATURE
+        target.dof_armature[self.kinematic_dofs(target)] = self.kinematic_armature
 
     def kinematic_dofs(self, target: mujoco.MjModel) -> Int:
         """Return the MuJoCo degrees of freedom of kinematic bodies."""
@@ -143,7 +153,9 @@ class PropertyMap:
         bias[self.actuator, 2] = np.where(is_velocity | ~both, -kd, 0.0)
         # a ball's freedoms are limited one by one, at their actuators
         starts = host(model, "joint_qd_start").astype(np.int64)
-        ball = np.isin(dofs, (starts[self.layout.ball_joints][:, None] + np.arange(3)).ravel()) & np.isfinite(effort[dofs])
+        ball = np.isin(dofs, (starts[self.layout.ball_joints][:, None] + np.arange(3)).ravel()) & np.isfinite(
+            effort[dofs]
+        )
         target.actuator_forcelimited[self.actuator] = ball
         reach = np.where(ball, np.where(np.isfinite(effort[dofs]), effort[dofs], 0.0), 0.0)
         target.actuator_forcerange[self.actuator] = np.stack([-reach, reach], axis=1)
@@ -194,13 +206,16 @@ class PropertyMap:
             return
         rows = self.geom_shape
         slide, spin, roll = (
-            host(model, f"shape_material_{name}")[rows].astype(np.float64) for name in ("mu", "mu_torsional", "mu_rolling")
+            host(model, f"shape_material_{name}")[rows].astype(np.float64)
+            for name in ("mu", "mu_torsional", "mu_rolling")
         )
         target.geom_friction[self.geom] = np.stack([slide, spin, roll], axis=1)
         spins = (spin > 0) & (np.float32(FIELDS["shape_material_mu_torsional"].default) != spin.astype(np.float32))
         rolls = (roll > 0) & (np.float32(FIELDS["shape_material_mu_rolling"].default) != roll.astype(np.float32))
         target.geom_condim[self.geom] = np.where(rolls, 6, np.where(spins, 4, 3))
-        target.geom_solref[self.geom] = contact_solref(host(model, "shape_material_ke")[rows], host(model, "shape_material_kd")[rows])
+        target.geom_solref[self.geom] = contact_solref(
+            host(model, "shape_material_ke")[rows], host(model, "shape_material_kd")[rows]
+        )
         target.geom_rgba[self.geom, :3] = host(model, "shape_color")[rows]
         margin = host(model, "shape_margin")[rows].astype(np.float64)
         target.geom_margin[self.geom] = margin
@@ -209,5 +224,3 @@ class PropertyMap:
         # derived by the compiler: how far the geoms of each body reach for contacts
         target.body_margin[:] = 0.0
         np.maximum.at(target.body_margin, target.geom_bodyid[self.geom], margin + gap)
-
-

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from usd_sim.errors import UsdSimError, UsdSimWarning
 from usd_sim.model.types import JointType, ModelFlags
-from usd_sim.solvers.base import Capabilities, Feature, SolverBase, Unsupported, host
+from usd_sim.solvers.base import Capabilities, Feature, SolverBase, host
 from usd_sim.solvers.mujoco.config import MuJoCoConfig
 from usd_sim.solvers.mujoco.export import save_mjcf
 from usd_sim.solvers.mujoco.filtering import CollisionRules, compile_filter
@@ -44,11 +44,13 @@ _FEATURES = frozenset(Feature) - {
 class SolverMuJoCo(SolverBase):
     """Advances a model with MuJoCo.
 
-    Native MuJoCo runs where the model is on a CPU, MuJoCo Warp where it is on a GPU or ``use_mujoco_cpu`` is False. A frame on the
-    CPU is one native call with all substeps (:meth:`advance`); the state is converted when it is asked for (:meth:`pull`).
+    Native MuJoCo runs where the model is on a CPU, MuJoCo Warp where it is on a GPU or ``use_mujoco_cpu`` is False. A
+    frame on the CPU is one native call with all substeps (:meth:`advance`); the state is converted when it is asked for
+    (:meth:`pull`).
 
-    Joint coordinates are the state that counts. For bodies that move freely, edits of ``body_q`` and ``body_qd`` count too, where
-    the coordinates of the joint were not edited themselves. Kinematic bodies keep the velocity that the state last stated.
+    Joint coordinates are the state that counts. For bodies that move freely, edits of ``body_q`` and ``body_qd`` count
+    too, where the coordinates of the joint were not edited themselves. Kinematic bodies keep the velocity that the
+    state last stated.
 
     Args:
         model: The model.
@@ -101,8 +103,8 @@ class SolverMuJoCo(SolverBase):
         collision = compile_filter(rules)
         if collision.excess:
             self._warn(
-                f"the collision rules do not fit 32 bits; pairs of {collision.excess} pairs of kinds of shapes collide although "
-                "the model forbids it"
+                "the collision rules do not fit 32 bits; shapes of "
+                f"{collision.excess} pairs of kinds collide although the model forbids it"
             )
         builder = SpecBuilder(model, layout, inertials(model, layout), collision, self.config)
         self.spec = builder.build()
@@ -157,14 +159,27 @@ class SolverMuJoCo(SolverBase):
         if "allocate memory" in message:
             return UsdSimError("MuJoCo could not allocate its memory", remedy="lower memory_mb")
         found = re.search(r"name '([^']*)'", message)
-        prims = (self.prim_names.get(f"{kind}:{found[1]}") for kind in ("geom", "body", "joint", "mesh", "equality")) if found else ()
-        return UsdSimError(f"MuJoCo cannot compile the model: {message}", prim=next((prim for prim in prims if prim), None))
+        prims = (
+            (self.prim_names.get(f"{kind}:{found[1]}") for kind in ("geom", "body", "joint", "mesh", "equality"))
+            if found
+            else ()
+        )
+        return UsdSimError(
+            f"MuJoCo cannot compile the model: {message}", prim=next((prim for prim in prims if prim), None)
+        )
 
     def _warn(self, message: str) -> None:
         warnings.warn(f"SolverMuJoCo: {message}", UsdSimWarning, stacklevel=4)
 
     def _shape_structure(self) -> bytes:
-        names = ("shape_flags", "shape_transform", "shape_scale", "shape_collision_group", "shape_filter_class", "shape_filter_mask")
+        names = (
+            "shape_flags",
+            "shape_transform",
+            "shape_scale",
+            "shape_collision_group",
+            "shape_filter_class",
+            "shape_filter_mask",
+        )
         return b"".join(host(self.model, name).tobytes() for name in names)
 
     # --- stepping ---------------------------------------------------------------------------------------------------
@@ -178,8 +193,8 @@ class SolverMuJoCo(SolverBase):
         """Advance by several steps without converting the result; :meth:`pull` does that.
 
         Args:
-            state: State at the start, which is stale afterwards. What the caller did not change since it was last seen is taken from
-                MuJoCo, so calls can follow one another without a pull.
+            state: State at the start, which is stale afterwards. What the caller did not change since it was last seen
+                is taken from MuJoCo, so calls can follow one another without a pull.
             control: Inputs of the drives, held over all steps; None for the model's own.
             dt: Length of a step [s].
             substeps: Number of steps.
@@ -191,6 +206,7 @@ class SolverMuJoCo(SolverBase):
         self._push_control(control, state)
         backend = self.backend
         if len(self._kinematic):
+            backend.sync_host()
             backend.state.qvel[self._kinematic] = self._prescribed
             backend.dirty = True
         backend.advance(dt, substeps)
@@ -199,9 +215,11 @@ class SolverMuJoCo(SolverBase):
     def pull(self, state: Any) -> None:
         """Read MuJoCo's state into ``body_q``, ``body_qd``, ``joint_q`` and ``joint_qd``."""
         self.backend.refresh()
-        views = {name: _writable(getattr(state, name)) for name in _STATE}
+        views = {name: host_of(getattr(state, name)) for name in _STATE}
         self.sync.read_bodies(self.backend.state, views["body_q"], views["body_qd"])
-        self.sync.read_joints(self.backend.state, views["body_q"], views["body_qd"], views["joint_q"], views["joint_qd"])
+        self.sync.read_joints(
+            self.backend.state, views["body_q"], views["body_qd"], views["joint_q"], views["joint_qd"]
+        )
         for name, view in views.items():
             _give_back(getattr(state, name), view)
             self._seen[name] = view.tobytes()
@@ -244,12 +262,17 @@ class SolverMuJoCo(SolverBase):
         if current == {name: self._seen.get(name) for name in _STATE}:
             return
         values = {name: np.array(view) for name, view in views.items()}
-        changed = {name: values[name] != np.frombuffer(self._seen[name], np.float32).reshape(values[name].shape) for name in _STATE}
+        changed = {
+            name: values[name] != np.frombuffer(self._seen[name], np.float32).reshape(values[name].shape)
+            for name in _STATE
+        }
         if self._stale is not None and self._stale() in (state, _always):
             fresh = {name: np.array(view) for name, view in views.items()}
             self.backend.refresh()
             self.sync.read_bodies(self.backend.state, fresh["body_q"], fresh["body_qd"])
-            self.sync.read_joints(self.backend.state, fresh["body_q"], fresh["body_qd"], fresh["joint_q"], fresh["joint_qd"])
+            self.sync.read_joints(
+                self.backend.state, fresh["body_q"], fresh["body_qd"], fresh["joint_q"], fresh["joint_qd"]
+            )
             values = {name: np.where(changed[name], values[name], fresh[name]) for name in _STATE}
         self._take_bodies(values, changed)
         self._write(values)
@@ -296,24 +319,31 @@ class SolverMuJoCo(SolverBase):
                 self._control = self.model.control()
             control = self._control
         backend = self.backend
-        for name, (actuators, dofs) in (("joint_target_q", self._position_drives), ("joint_target_qd", self._velocity_drives)):
+        for name, (actuators, dofs) in (
+            ("joint_target_q", self._position_drives),
+            ("joint_target_qd", self._velocity_drives),
+        ):
             if len(dofs):
                 target = host_of(getattr(control, name))
                 if self._changed(name, target):
+                    backend.sync_host()
                     backend.ctrl[actuators] = target[dofs]
                     backend.dirty = True
         joint_f, body_f = host_of(control.joint_f), host_of(state.body_f)
         moved = [self._changed("joint_f", joint_f), self._changed("body_f", body_f)]
         if any(moved) or self._turning_forces:
+            backend.sync_host()
             self._write_forces(joint_f, body_f)
             backend.dirty = True
 
     def _write_forces(self, joint_f: NDArray[Any], body_f: NDArray[Any]) -> None:
-        """Write applied forces: wrenches at the COM in world for bodies and free joints, generalised ones for the others."""
+        """Write applied forces: wrenches at the COM, world frame, for bodies and free joints, generalised ones else."""
         sync, ids, backend = self.sync, self.ids, self.backend
         backend.xfrc_applied[ids.body] = body_f
         if len(sync.jointed):
-            backend.xfrc_applied[ids.body[sync.jointed_bodies]] += sync.free_to_world(joint_f[sync.free_dofs], backend.state)
+            backend.xfrc_applied[ids.body[sync.jointed_bodies]] += sync.free_to_world(
+                joint_f[sync.free_dofs], backend.state
+            )
         backend.qfrc_applied[ids.scalar_v] = joint_f[sync.scalar_dofs]
         turning = joint_f[sync.ball_dofs]
         if len(turning):
@@ -325,8 +355,10 @@ class SolverMuJoCo(SolverBase):
     # --- edits ------------------------------------------------------------------------------------------------------
 
     def notify_model_changed(self, flags: ModelFlags) -> None:
-        """Take over edits of the model's arrays. What changes the structure (collision rules, shapes, which drives there are,
-        kinematic flags, centres of mass) compiles the model anew and keeps the motion.
+        """Take over edits of the model's arrays.
+
+        What changes the structure (collision rules, shapes, which drives there are, kinematic flags, centres of mass)
+        compiles the model anew and keeps the motion.
 
         Args:
             flags: What changed.
@@ -349,7 +381,9 @@ class SolverMuJoCo(SolverBase):
         if flags & ModelFlags.BODY_INERTIAL_PROPERTIES:
             masses = inertials(model, self.layout)
             target.body_mass[self.ids.body], target.body_inertia[self.ids.body] = masses.mass, masses.moments
-        derived = ModelFlags.JOINT_PROPERTIES | ModelFlags.JOINT_DOF_INERTIAL_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES
+        derived = (
+            ModelFlags.JOINT_PROPERTIES | ModelFlags.JOINT_DOF_INERTIAL_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES
+        )
         if flags & derived:
             mujoco.mj_setConst(target, mujoco.MjData(target))
             properties.write_reference(model, target)
@@ -364,7 +398,9 @@ class SolverMuJoCo(SolverBase):
 
     def _needs_rebuild(self, flags: ModelFlags) -> bool:
         model, target = self.model, self.mj_model
-        if flags & ModelFlags.BODY_PROPERTIES and not np.array_equal(plan(model).is_kinematic, self.layout.is_kinematic):
+        if flags & ModelFlags.BODY_PROPERTIES and not np.array_equal(
+            plan(model).is_kinematic, self.layout.is_kinematic
+        ):
             return True
         if flags & ModelFlags.SHAPE_PROPERTIES and self._shape_structure() != self._structure:
             return True
@@ -409,13 +445,21 @@ def _always() -> Any:
     return _always
 
 
+_views: dict[int, tuple[Any, NDArray[Any]]] = {}
+_MOST_VIEWS = 64
+
+
 def host_of(array: Any) -> NDArray[Any]:
-    """Return an array's content on the host; a view where it lives there."""
-    return array.numpy()
-
-
-def _writable(array: Any) -> NDArray[Any]:
-    return array.numpy()
+    """Return an array's content on the host: a view where it lives there, made once, and a copy otherwise."""
+    known = _views.get(id(array))
+    if known is not None and known[0]() is array:
+        return known[1]
+    view = array.numpy()
+    if not array.device.is_cuda:
+        if len(_views) >= _MOST_VIEWS:
+            _views.clear()
+        _views[id(array)] = (weakref.ref(array), view)
+    return view
 
 
 def _give_back(array: Any, content: NDArray[Any]) -> None:
@@ -456,6 +500,7 @@ def _maps(builder: SpecBuilder, target: mujoco.MjModel) -> tuple[Ids, PropertyMa
         geom=_ids(builder.geoms),
         geom_shape=np.array(builder.geom_shapes, np.int64),
         actuator=_ids(builder.actuators),
+        kinematic_armature=builder.kinematic_armature,
         mimic=np.stack([equalities, np.array([row for _, row in builder.mimics], np.int64)], axis=1),
     )
     return ids, properties

@@ -1,7 +1,7 @@
 """Model to MjSpec: the structure of MuJoCo's model and everything that its compiler derives quantities from.
 
-Numbers that the compiler only copies (gains, limits, friction, colours) are written afterwards, for all rows at once, by
-``properties``.
+Numbers that the compiler only copies (gains, limits, friction, colours) are written afterwards, for all rows at once,
+by ``properties``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from usd_sim.model.types import JointTargetMode, JointType, ShapeFlags
 from usd_sim.solvers.base import Unsupported, host, name_of
 from usd_sim.solvers.mujoco.config import MuJoCoConfig
 from usd_sim.solvers.mujoco.filtering import CollisionFilter
-from usd_sim.solvers.mujoco.inertials import Inertials
+from usd_sim.solvers.mujoco.inertials import Inertials, typical_mass
 from usd_sim.solvers.mujoco.layout import Layout
 from usd_sim.solvers.mujoco.meshes import cone_points, hull_points
 
-__all__ = ["KINEMATIC_ARMATURE", "SHAPE_TYPES", "SpecBuilder", "drive_actuators", "shape_is_built"]
+__all__ = ["SHAPE_TYPES", "SpecBuilder", "drive_actuators", "shape_is_built"]
 
-KINEMATIC_ARMATURE = 1.0e10
-"""Inertia added to the freedoms of kinematic bodies: nothing in a scene changes their speed noticeably within a frame."""
+_KINEMATIC_RATIO = 1.0e6
+"""Inertia added to the freedoms of kinematic bodies, in mean masses of the others. Forces of a few weights change their
+speed by some 1e-6 m/s within a frame; MuJoCo's constraint solver loses precision from about 1e8 on."""
 
 _MEMORY_BASE = 32 << 20
 _MEMORY_PER_BODY = 48 << 10
@@ -82,8 +83,8 @@ def drive_actuators(model: Any, layout: Layout) -> tuple[NDArray[np.int64], NDAr
 class SpecBuilder:
     """Builds an MjSpec from a model.
 
-    After :meth:`build`, the lists hold the spec's elements in the order of the model's rows, so that their ids can be read once
-    compiled.
+    After :meth:`build`, the lists hold the spec's elements in the order of the model's rows, so that their ids can be
+    read once compiled.
 
     Attributes:
         model: The model.
@@ -136,14 +137,21 @@ class SpecBuilder:
         self._add_mimics()
         return self.spec
 
+    @property
+    def kinematic_armature(self) -> float:
+        """Inertia added to the freedoms of kinematic bodies."""
+        return _KINEMATIC_RATIO * typical_mass(self.inertials.mass, self.layout)
+
     # --- names ------------------------------------------------------------------------------------------------------
 
     def _name(self, kind: str, frequency: str, row: int, suffix: str = "") -> str:
         """Return a name that no other element of the kind has, and remember what it stands for."""
         prim = name_of(self.model, frequency, row)
-        name = f"{prim}{suffix}"
-        if f"{kind}:{name}" in self.prims or name == "world":
-            name = f"{name}#{row}"
+        wanted = name = f"{prim}{suffix}"
+        copies = 0
+        while f"{kind}:{name}" in self.prims or name == "world":
+            copies += 1
+            name = f"{wanted}#{row}" if copies == 1 else f"{wanted}#{row}.{copies}"
         self.prims[f"{kind}:{name}"] = prim
         return name
 
@@ -194,13 +202,16 @@ class SpecBuilder:
         model, layout = self.model, self.layout
         armature = host(model, "joint_armature").tolist()
         starts = host(model, "joint_qd_start").tolist()
+        prescribed = self.kinematic_armature
         kinematic = layout.is_kinematic.tolist()
         holder = layout.holder.tolist()
         for row in np.flatnonzero(layout.is_free).tolist():
             joint = self.bodies[row].add_freejoint()
-            joint.name = self._name("joint", "body", row) if holder[row] < 0 else self._name("joint", "joint", holder[row])
+            joint.name = (
+                self._name("joint", "body", row) if holder[row] < 0 else self._name("joint", "joint", holder[row])
+            )
             added = armature[starts[holder[row]]] if holder[row] >= 0 else 0.0
-            joint.armature = KINEMATIC_ARMATURE if kinematic[row] else added
+            joint.armature = prescribed if kinematic[row] else added
             self.frees.append(joint)
             self.free_bodies.append(row)
         self._add_scalars(armature, kinematic, holder)
@@ -212,7 +223,7 @@ class SpecBuilder:
                 name=self._name("joint", "joint", row),
                 type=mujoco.mjtJoint.mjJNT_BALL,
                 pos=anchors[row],
-                armature=KINEMATIC_ARMATURE if kinematic[body] else armature[starts[row]],
+                armature=prescribed if kinematic[body] else armature[starts[row]],
                 damping=[0.0, 0.0, 0.0],
             )
             self.balls.append(joint)
@@ -224,6 +235,7 @@ class SpecBuilder:
         sizes = host(model, "joint_dof_dim").reshape(-1, 2).sum(axis=1).tolist()
         names = model.joint_dof_name
         linear = layout.scalar_is_linear.tolist()
+        prescribed = self.kinematic_armature
         for i, (dof, body) in enumerate(zip(layout.scalar_dofs.tolist(), layout.scalar_bodies.tolist(), strict=True)):
             suffix = ""
             if sizes[holder[body]] > 1:
@@ -233,7 +245,7 @@ class SpecBuilder:
                 type=mujoco.mjtJoint.mjJNT_SLIDE if linear[i] else mujoco.mjtJoint.mjJNT_HINGE,
                 pos=anchors[i],
                 axis=axes[i],
-                armature=KINEMATIC_ARMATURE if kinematic[body] else armature[dof],
+                armature=prescribed if kinematic[body] else armature[dof],
             )
             self.scalars.append(joint)
 
@@ -281,7 +293,9 @@ class SpecBuilder:
             self.geoms.append(owner.add_geom(**values))
             self.geom_shapes.append(row)
 
-    def _add_site(self, owner: Any, name: str, kind: int, size: list[float], pos: list[float], quat: list[float]) -> None:
+    def _add_site(
+        self, owner: Any, name: str, kind: int, size: list[float], pos: list[float], quat: list[float]
+    ) -> None:
         values: dict[str, Any] = {"name": name, "pos": pos, "quat": quat}
         if kind in _SITES and size[0] > 0:
             values.update(type=_GEOMS[GeoType(kind)], size=size)
@@ -325,7 +339,7 @@ class SpecBuilder:
         dofs, is_velocity = drive_actuators(self.model, self.layout)
         if len(dofs) == 0:
             return
-        joint_of = {dof: joint for dof, joint in zip(self.layout.scalar_dofs.tolist(), self.scalars, strict=True)}
+        joint_of = dict(zip(self.layout.scalar_dofs.tolist(), self.scalars, strict=True))
         gears = self._ball_gears(joint_of)
         for dof, velocity in zip(dofs.tolist(), is_velocity.tolist(), strict=True):
             joint = joint_of[dof]
@@ -387,22 +401,21 @@ class SpecBuilder:
     def _equality(self, row: int, kind: str, offset: NDArray[np.float64], suffix: str = "") -> None:
         """Tie two frames together: those of the joint, moved by an offset in the joint frame."""
         sites = []
-        for side, body_field, frame_field in (("parent", "joint_parent", "joint_X_p"), ("child", "joint_child", "joint_X_c")):
-            body = int(host(self.model, body_field)[row])
-            frame = host(self.model, frame_field)[row].astype(np.float64)
+        for side in ("parent", "child"):
+            body = int(host(self.model, f"joint_{side}")[row])
+            frame = host(self.model, f"joint_X_{side[0]}")[row].astype(np.float64)
             owner = self.spec.worldbody if body < 0 else self.bodies[body]
             name = self._name("geom", "joint", row, f"{suffix}_{side}")
-            owner.add_site(name=name, pos=tf.transform_point(frame, offset).tolist(), quat=_wxyz(frame[None])[0], size=[_SITE_SIZE] * 3)
+            pos, quat = tf.transform_point(frame, offset).tolist(), _wxyz(frame[None])[0]
+            owner.add_site(name=name, pos=pos, quat=quat, size=[_SITE_SIZE] * 3)
             sites.append(name)
-        equality = self.spec.add_equality(
+        self.spec.add_equality(
             name=self._name("equality", "joint", row, suffix),
             type=mujoco.mjtEq.mjEQ_WELD if kind == "weld" else mujoco.mjtEq.mjEQ_CONNECT,
             objtype=mujoco.mjtObj.mjOBJ_SITE,
             name1=sites[0],
             name2=sites[1],
         )
-        if kind == "weld":
-            equality.data[10] = 1.0
 
     # --- mimic ------------------------------------------------------------------------------------------------------
 
@@ -411,7 +424,7 @@ class SpecBuilder:
         followers = np.flatnonzero((leader >= 0) & host(self.model, "joint_enabled").astype(bool))
         if len(followers) == 0:
             return
-        joint_of = {dof: joint for dof, joint in zip(self.layout.scalar_dofs.tolist(), self.scalars, strict=True)}
+        joint_of = dict(zip(self.layout.scalar_dofs.tolist(), self.scalars, strict=True))
         starts = host(self.model, "joint_qd_start")
         coeffs = host(self.model, "joint_mimic_coeffs")
         lost = []
@@ -428,8 +441,9 @@ class SpecBuilder:
                     objtype=mujoco.mjtObj.mjOBJ_JOINT,
                     name1=joint_of[dof].name,
                     name2=joint_of[other].name,
-                    data=[float(coeffs[row, 0]), float(coeffs[row, 1]), *[0.0] * 9],
                 )
+                equality.data[:] = 0.0
+                equality.data[:2] = coeffs[row]
                 self.mimics.append((equality, row))
         if lost:
             names = tuple(name_of(self.model, "joint", row) for row in lost[:3])
@@ -443,8 +457,8 @@ _UNIT_GEAR = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 def scalar_frames(model: Any, layout: Layout) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return axis and anchor of each scalar freedom in its body's frame, ``(n, 3)`` each.
 
-    At coordinates 0 the joint frames coincide, so both follow from the joint frame in the child. MuJoCo applies the freedoms of
-    a body in order, each carried along by those before it.
+    At coordinates 0 the joint frames coincide, so both follow from the joint frame in the child. MuJoCo applies the
+    freedoms of a body in order, each carried along by those before it.
     """
     frames = host(model, "joint_X_c")[layout.holder[layout.scalar_bodies]].astype(np.float64)
     dofs = layout.scalar_dofs

@@ -1,9 +1,9 @@
 """Conversions between a model's state and MuJoCo's, for all rows at once through index arrays built once.
 
-Conventions. MuJoCo: quaternions w, x, y, z; a free joint moves the body's origin (world frame) and turns in the body frame; a
-ball turns in the body frame, its quaternion relative to the pose at coordinate 0. Here: quaternions x, y, z, w; joint
-coordinates are the joint frame in the child seen from that in the parent; velocities of free joints are those of the
-centre of mass and of rotation, those of balls the rotation of the child, all in the joint frame in the parent.
+Conventions. MuJoCo: quaternions w, x, y, z; a free joint moves the body's origin (world frame) and turns in the body
+frame; a ball turns in the body frame, its quaternion relative to the pose at coordinate 0. Here: quaternions x, y, z,
+w; joint coordinates are the joint frame in the child seen from that in the parent; velocities of free joints are those
+of the centre of mass and of rotation, those of balls the rotation of the child, all in the joint frame in the parent.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ class StateSync:
     def __init__(self, model: Any, layout: Layout, ids: Ids):
         self.ids = ids
         self.scalar_coords, self.scalar_dofs = layout.scalar_coords, layout.scalar_dofs
-        q_start, qd_start = host(model, "joint_q_start").astype(np.int64), host(model, "joint_qd_start").astype(np.int64)
+        q_start, qd_start = (
+            host(model, "joint_q_start").astype(np.int64),
+            host(model, "joint_qd_start").astype(np.int64),
+        )
         X_P, X_C = host(model, "joint_X_p").astype(np.float64), host(model, "joint_X_c").astype(np.float64)
         balls = layout.ball_joints
         self.ball_coords, self.ball_dofs = _span(q_start[balls], 4), _span(qd_start[balls], 3)
@@ -136,7 +139,9 @@ class StateSync:
             relative = joint_q[self.free_coords].astype(np.float64)
             if not self.plain:
                 frame = self._parent_frames(out)
-                relative = tf.transform_multiply(tf.transform_multiply(frame, relative), tf.transform_inverse(self.free_X_C))
+                relative = tf.transform_multiply(
+                    tf.transform_multiply(frame, relative), tf.transform_inverse(self.free_X_C)
+                )
             pose[self.jointed] = relative
             out.qpos[self.free_qpos[:, :3]] = pose[:, :3]
             out.qpos[self.free_qpos[:, 3:]] = tf.quat_normalize(pose[:, 3:])[:, _WXYZ]
@@ -186,7 +191,7 @@ class StateSync:
     def free_from_bodies(
         self, body_q: NDArray[Any], body_qd: NDArray[Any], at: MuJoCoState
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return coordinates ``(n, 7)`` and velocities ``(n, 6)`` of free joints from poses and velocities of bodies."""
+        """Return coordinates ``(n, 7)`` and velocities ``(n, 6)`` of free joints from those of bodies."""
         pose, twist = body_q[self.jointed_bodies], body_qd[self.jointed_bodies]
         if self.plain:
             return pose, twist
@@ -214,7 +219,12 @@ class StateSync:
         body_qd[:, 3:] = motion[:, :3]
 
     def read_joints(
-        self, at: MuJoCoState, body_q: NDArray[Any], body_qd: NDArray[Any], joint_q: NDArray[Any], joint_qd: NDArray[Any]
+        self,
+        at: MuJoCoState,
+        body_q: NDArray[Any],
+        body_qd: NDArray[Any],
+        joint_q: NDArray[Any],
+        joint_qd: NDArray[Any],
     ) -> None:
         """Read joint coordinates and velocities.
 
