@@ -9,6 +9,7 @@ import warp as wp
 
 from usd_sim.model.fields import DTYPES, Field, FieldTable, Owner
 from usd_sim.model.state import Control, State, set_namespaced
+from usd_sim.model.warp_runtime import find_device
 
 __all__ = ["Model", "warp_type"]
 
@@ -48,9 +49,8 @@ class Model:
         device: Any = None,
         requires_grad: bool = False,
     ):
-        wp.config.quiet = True
         self.table = table
-        self.device = wp.get_device(device)
+        self.device = find_device(device)
         self.requires_grad = requires_grad
         self.counts = counts
         self.binding: Any = None
