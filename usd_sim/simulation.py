@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 
 from usd_sim import solvers
 from usd_sim.errors import DivergenceError, UsdSimError, UsdSimWarning
+from usd_sim.inputs import Input, authored_inputs
 from usd_sim.model.model import Model
 from usd_sim.model.state import Control, State
+from usd_sim.solvers.base import name_of
 
 __all__ = ["DEFAULT_SOLVER", "Simulation", "choose_solver"]
 
@@ -49,6 +52,10 @@ class Simulation:
         source: Path of a stage, an open ``Usd.Stage``, or a :class:`Model`.
         solver: Name of the solver; the scene's, else "mujoco".
         dt: Time step [s]; the scene's, else 0.002.
+        start: Time code of the stage that the simulation starts at; the stage's own start if not given.
+        scene: Prim path of the only physics scene to simulate; all of them if not given.
+        keyframe: Path or name of the MjcKeyframe prim to start from; the poses of the stage if not given.
+        dialects: Families of properties to read besides UsdPhysics, in order of precedence; all if not given.
         device: Warp device; "cpu" if not given.
         progress: Called with a line of text when something takes long.
         **options: Settings of the solver by name.
@@ -57,8 +64,11 @@ class Simulation:
         model: The model.
         solver: The solver.
         control: Inputs of the drives; write to its arrays between steps.
+        inputs: What is told to the simulation as time goes on, in order; see :mod:`usd_sim.inputs`. Those that the
+            stage authors are there from the start.
         time: Simulated time [s].
         dt: Time step that is asked for [s].
+        step_length: Time step that is taken [s].
 
     Raises:
         UsdSimError: The stage cannot be read, or the solver cannot simulate it.
@@ -70,23 +80,32 @@ class Simulation:
         *,
         solver: str | None = None,
         dt: float | None = None,
+        start: float | None = None,
+        scene: str | None = None,
+        keyframe: str | None = None,
+        dialects: Sequence[str] | None = None,
         device: Any = None,
         progress: Any = None,
         **options: Any,
     ):
-        self.model = source if isinstance(source, Model) else _load(source, device)
-        scene = getattr(self.model, "scene", None)
-        self.dt = float(dt) if dt is not None else (1.0 / scene.steps_per_second if scene else DEFAULT_DT)
+        reading = {"time": start, "scene": scene, "keyframe": keyframe, "dialects": dialects}
+        if isinstance(source, Model) and any(value is not None for value in reading.values()):
+            raise UsdSimError("a model has its start and its scenes already", remedy="give them to load()")
+        self.model = source if isinstance(source, Model) else _load(source, device, reading)
+        spec = getattr(self.model, "scene", None)
+        self.dt = float(dt) if dt is not None else (1.0 / spec.steps_per_second if spec else DEFAULT_DT)
         if not (math.isfinite(self.dt) and self.dt > 0):
             raise UsdSimError(f"the time step is {self.dt}", remedy="give a positive number of seconds")
         self.solver_name = choose_solver(self.model, solver)
-        if scene is not None and self.solver_name in ("", scene.solver or DEFAULT_SOLVER):
-            options = {**scene.options, **options}
+        if spec is not None and self.solver_name in ("", spec.solver or DEFAULT_SOLVER):
+            options = {**spec.options, **options}
         self.solver = solvers.create(self.solver_name, self.model, progress=progress, **options)
         self.control: Control = self.model.control()
         self._state: State = self.model.state()
         self._stale = False
         self.time = 0.0
+        self.step_length = self.dt
+        self.inputs: list[Input] = authored_inputs(self.model)
         self.reset()
 
     @property
@@ -95,6 +114,11 @@ class Simulation:
         if self._stale:
             self.solver.pull(self._state)
             self._stale = False
+        return self._state
+
+    @property
+    def unread_state(self) -> State:
+        """The state as it was last read, which may lie behind; for solvers that write into it."""
         return self._state
 
     def step(self) -> None:
@@ -110,16 +134,30 @@ class Simulation:
         self._advance(seconds, substeps_for(seconds, self.dt))
 
     def _advance(self, seconds: float, substeps: int) -> None:
-        self.solver.advance(self._state, self.control, seconds / substeps, substeps)
-        self._stale = True
-        self.time += seconds
+        begin, self.step_length = self.time, seconds / substeps
+        done = 0
+        while done < substeps:
+            count = self._tell_inputs(begin + done * self.step_length, substeps - done) if self.inputs else substeps
+            self.solver.advance(self._state, self.control, self.step_length, count)
+            self._stale = True
+            done += count
+        self.time = begin + seconds
         if not self.solver.is_finite():
             self._raise_divergence()
+
+    def _tell_inputs(self, time: float, most: int) -> int:
+        """Call the inputs and return for how many steps, of at most so many, what they say holds."""
+        count = most
+        for tell in self.inputs:
+            until = tell(self, time)
+            if until is not None and until < time + most * self.step_length:
+                count = min(count, max(1, math.floor((until - time) / self.step_length + 1.0e-6)))
+        return count
 
     def _raise_divergence(self) -> None:
         body_q = self.state.body_q.numpy()
         bad = np.flatnonzero(~np.isfinite(body_q).all(axis=1) | (np.abs(body_q[:, :3]) > RUNAWAY_DISTANCE).any(axis=1))
-        names = [self.model.body_path[row] or self.model.body_label[row] for row in bad] or ["/"]
+        names = [name_of(self.model, "body", row) for row in bad] or ["/"]
         more = f" and {len(names) - 1} more bodies" if len(names) > 1 else ""
         raise DivergenceError(
             f"the simulation diverged at {self.time:.4g} s{more}",
@@ -130,6 +168,9 @@ class Simulation:
 
     def reset(self) -> None:
         """Go back to the initial state and time 0."""
+        for tell in self.inputs:
+            if hasattr(tell, "reset"):
+                tell.reset(self)
         self._state.assign(self.model.state())
         self.control.assign(self.model.control())
         self.solver.reset(self._state)
@@ -159,9 +200,9 @@ def substeps_for(seconds: float, dt: float) -> int:
     return max(1, math.ceil(seconds / dt - 1.0e-6))
 
 
-def _load(source: Any, device: Any) -> Model:
+def _load(source: Any, device: Any, reading: dict[str, Any]) -> Model:
     from usd_sim.stage.load import load
 
     if not isinstance(source, (str, Path)) and not hasattr(source, "GetRootLayer"):
         raise UsdSimError(f"cannot simulate a {type(source).__name__}", remedy="give a path, a Usd.Stage or a Model")
-    return load(source, device=device or "cpu")
+    return load(source, device=device or "cpu", **reading)

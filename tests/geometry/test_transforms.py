@@ -246,3 +246,13 @@ def test_no_matrices():
     parts = tf.decompose_affine(np.zeros((0, 4, 4)))
     assert [len(part) for part in parts] == [0, 0, 0, 0]
     assert tf.compose_affine(*parts[:3]).shape == (0, 4, 4)
+
+
+@quick
+@given(vectors)
+def test_rotation_vectors_lead_back(v):
+    length = np.linalg.norm(v, axis=-1)
+    turn = v * np.where(length > 0, (length % np.pi) / np.where(length > 0, length, 1.0), 0.0)[:, None]
+    q = tf.quat_from_axis_angle(turn, np.linalg.norm(turn, axis=-1))
+    np.testing.assert_allclose(tf.quat_to_rotation_vector(q), turn, atol=1e3 * ROUNDING)
+    np.testing.assert_allclose(tf.quat_to_rotation_vector(-q), turn, atol=1e3 * ROUNDING)

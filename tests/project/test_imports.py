@@ -17,7 +17,7 @@ LAYERS = (
     {"geometry", "schemas", "stages"},
     {"model"},
     {"kinematics", "collision", "actuators", "stage"},
-    {"solvers"},
+    {"solvers", "inputs"},
     {"simulation"},
     {"record", "live"},
     {"bake"},

@@ -65,8 +65,3 @@ def assert_same_bodies(
         mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_BODY, body + 1, twist, 0)
         np.testing.assert_allclose(qd[body, 3:], twist[:3], atol=10 * tolerance)
         np.testing.assert_allclose(qd[body, :3], twist[3:], atol=10 * tolerance)
-
-
-def joint_q(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """Return ``qpos`` of native MuJoCo."""
-    return np.array(data.qpos)

@@ -371,6 +371,29 @@ def test_saved_mjcf_runs_the_same(tmp_path: object) -> None:
     assert again.geom_condim.tolist() == solver.mj_model.geom_condim.tolist()
 
 
+def test_systems_without_anything_that_moves() -> None:
+    for fill in (lambda b: None, lambda b: b.add_ground_plane(), lambda b: b.add_body(is_kinematic=True)):
+        builder = ModelBuilder()
+        fill(builder)
+        model = builder.finalize("cpu")
+        solver, state = SolverMuJoCo(model), model.state()
+        solver.step(state, state, None, None, DT)
+        assert solver.is_finite()
+
+
+def test_joints_in_a_ring_outside_of_articulations() -> None:
+    builder = ModelBuilder()
+    ring = [link(builder) for _ in range(3)]
+    for i in range(3):
+        builder.add_joint_revolute(ring[i], ring[(i + 1) % 3], axis="Y")
+    model = builder.finalize("cpu", skip_validation_joints=True)
+    solver, state = SolverMuJoCo(model), model.state()
+    # two joints hold bodies, one body is free, and the last joint closes the ring with two points on its axis
+    assert (solver.mj_model.nv, solver.mj_model.neq) == (8, 2)
+    solver.advance(state, None, DT, 16)
+    assert solver.is_finite()
+
+
 # --- mistakes -------------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,8 @@ from pxr import Usd
 
 from usd_sim.errors import DivergenceError, UsdSimError, UsdSimWarning
 from usd_sim.model.state import State
-from usd_sim.record import Recorder
+from usd_sim.model.types import BodyFlags
+from usd_sim.record import BodyOrigins, Recorder
 from usd_sim.simulation import Simulation, choose_solver, substeps_for
 from usd_sim.stage.load import load
 from usd_sim.stage.open import open_stage
@@ -36,6 +37,10 @@ class BakeSettings:
         frames: Number of frames; takes the place of ``duration``.
         fps: Samples per second of simulated time.
         dt: Time step [s].
+        start: Time code that the simulation starts at, where sample 0 lies.
+        scene: Prim path of the only physics scene to simulate.
+        keyframe: Path or name of the MjcKeyframe prim to start from.
+        dialects: Families of properties to read besides UsdPhysics, in order of precedence; all if not given.
         solver: Name of the solver.
         device: Warp device.
         format: "usdc" or "usda", for the results layer.
@@ -52,6 +57,10 @@ class BakeSettings:
     frames: int | None = None
     fps: float | None = None
     dt: float | None = None
+    start: float | None = None
+    scene: str | None = None
+    keyframe: str | None = None
+    dialects: Sequence[str] | None = None
     solver: str | None = None
     device: str = "cpu"
     format: str = "usdc"
@@ -168,6 +177,7 @@ class _Bake:
         self.wall = {"read": 0.0, "compile": 0.0, "simulate": 0.0, "write": 0.0}
         self.warnings: list[str] = []
         self.diverged: DivergenceError | None = None
+        self._recorded = np.zeros(0, dtype=int)
 
     def run(self) -> BakeResult:
         """Read, compile, simulate and write."""
@@ -218,7 +228,8 @@ class _Bake:
         stage = self._timed(
             "read", lambda: self.source if isinstance(self.source, Usd.Stage) else open_stage(self.source)
         )
-        model = self._timed("read", lambda: load(stage, device=settings.device))
+        reading = {"scene": settings.scene, "keyframe": settings.keyframe, "dialects": settings.dialects}
+        model = self._timed("read", lambda: load(stage, device=settings.device, time=settings.start, **reading))
         if model.body_count == 0:
             raise UsdSimError(
                 "has no rigid bodies to simulate",
@@ -245,7 +256,8 @@ class _Bake:
             return int(settings.frames), float(fps)
         duration = settings.duration
         if duration is None:
-            codes = stage.GetEndTimeCode() - stage.GetStartTimeCode()
+            start = stage.GetStartTimeCode() if settings.start is None else settings.start
+            codes = stage.GetEndTimeCode() - start
             stated = layer.HasEndTimeCode() and codes > 0
             duration = codes / stage.GetTimeCodesPerSecond() if stated else DEFAULT_DURATION
         if not (math.isfinite(duration) and duration >= 0):
@@ -256,9 +268,16 @@ class _Bake:
 
     def _recorder(self, simulation: Simulation, frames: int, fps: float) -> Recorder:
         settings, model = self.settings, simulation.model
+        # colliders that move are bodies here, but not on the stage
+        self._recorded = np.flatnonzero((model.body_flags.numpy() & int(BodyFlags.PROMOTED)) == 0)
         return Recorder(
             model.stage,
-            model.body_path,
+            [model.body_path[row] for row in self._recorded],
+            origins=BodyOrigins(
+                [model.body_instancer[row] for row in self._recorded],
+                model.body_instance.numpy()[self._recorded],
+                model.body_com.numpy()[self._recorded],
+            ),
             output=self.output,
             frames=frames,
             fps=fps,
@@ -268,6 +287,7 @@ class _Bake:
             flatten=settings.flatten,
             clips=settings.clips,
             overwrite=settings.overwrite,
+            start_time_code=settings.start,
         )
 
     def _simulate(self, simulation: Simulation, recorder: Recorder, frames: int, fps: float) -> int:
@@ -293,7 +313,8 @@ class _Bake:
     def _record(self, simulation: Simulation, recorder: Recorder, frame: int, joints: _JointState | None) -> None:
         state = simulation.state
         extra = joints.read(state) if joints else ()
-        recorder.frame(frame, state.body_q.numpy(), state.body_qd.numpy() if self.settings.velocities else None, *extra)
+        body_qd = state.body_qd.numpy()[self._recorded] if recorder.needs_velocities else None
+        recorder.frame(frame, state.body_q.numpy()[self._recorded], body_qd, *extra)
 
 
 class _JointState:
@@ -306,7 +327,8 @@ class _JointState:
         local = np.arange(model.joint_dof_count) - qd_start[:-1][owner]
         linear = model.joint_dof_dim.numpy()[owner, 0]
         named = np.array([bool(name) for name in model.joint_dof_name], dtype=bool)
-        self._qd = np.flatnonzero(scalar[owner] & named)
+        own = model.body_instance.numpy()[model.joint_child.numpy()[owner]] < 0  # a prototype's joints are many
+        self._qd = np.flatnonzero(scalar[owner] & named & own)
         self._q = q_start[:-1][owner[self._qd]] + local[self._qd]
         self.dofs = [
             (model.joint_dof_path[row], model.joint_dof_name[row], bool(local[row] >= linear[row])) for row in self._qd

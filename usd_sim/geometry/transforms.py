@@ -27,6 +27,7 @@ __all__ = [
     "quat_rotate",
     "quat_rotate_inv",
     "quat_to_matrix",
+    "quat_to_rotation_vector",
     "transform_inverse",
     "transform_multiply",
     "transform_point",
@@ -61,8 +62,8 @@ class AffineParts(NamedTuple):
 def quat_multiply(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the Hamilton product ``a b``: rotate by b first, then by a. Shapes ``(..., 4)``; no unit length needed."""
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    ax, ay, az, aw = np.moveaxis(a, -1, 0)
-    bx, by, bz, bw = np.moveaxis(b, -1, 0)
+    ax, ay, az, aw = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bx, by, bz, bw = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
     return np.stack(
         [
             aw * bx + ax * bw + ay * bz - az * by,
@@ -115,6 +116,19 @@ def quat_from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
     half = np.where(length > 0.0, half, 0.0)
     xyz = axis / np.where(length > 0.0, length, 1.0) * np.sin(half)
     return np.concatenate([xyz, np.broadcast_to(np.cos(half), (*xyz.shape[:-1], 1))], axis=-1)
+
+
+def quat_to_rotation_vector(q: ArrayLike) -> Array:
+    """Return the axis times the angle [rad] of rotations, ``(..., 3)``, the short way round.
+
+    The inverse of ``quat_from_axis_angle(v, |v|)``.
+    """
+    q = np.asarray(q, np.float64)
+    xyz = np.where(q[..., 3:] < 0.0, -q[..., :3], q[..., :3])
+    sine = np.linalg.norm(xyz, axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, np.abs(q[..., 3:]))
+    # below this the angle is twice the sine to double precision
+    return xyz * np.where(sine > 1.0e-9, angle / np.where(sine > 1.0e-9, sine, 1.0), 2.0)
 
 
 def quat_to_matrix(q: ArrayLike) -> Array:

@@ -9,8 +9,8 @@ from usd_sim.model.fields import Frequency
 __all__ = ["Binding"]
 
 _PATH_FIELDS = {
-    str(Frequency.BODY): ("body_path",),
-    str(Frequency.SHAPE): ("shape_path", "shape_material_path"),
+    str(Frequency.BODY): ("body_path", "body_instancer"),
+    str(Frequency.SHAPE): ("shape_path", "shape_material_path", "shape_instancer"),
     str(Frequency.JOINT): ("joint_path",),
     str(Frequency.JOINT_DOF): ("joint_dof_path",),
     str(Frequency.ARTICULATION): ("articulation_path",),
@@ -37,7 +37,10 @@ class Binding:
         return self._model.array(_PATH_FIELDS[str(frequency)][0])
 
     def rows(self, frequency: str, path: str) -> list[int]:
-        """Return the rows that came from a prim, one per world that it is in; for shapes also those of a material."""
+        """Return the rows that came from a prim: one per world that it is in, and per instance for prototypes.
+
+        A PointInstancer leads to the bodies and shapes of its instances in their order, a material to its shapes.
+        """
         key = str(frequency)
         if key not in self._rows:
             index: dict[str, list[int]] = {}

@@ -157,7 +157,12 @@ class ModelBuilder(JointBuilder, ShapeBuilder):
         Args:
             builder: What to copy.
             xform: Transform (7,) that its world is placed by.
+
+        Raises:
+            ValueError: The other builder is this one, or it holds worlds while one is open here.
         """
+        if self.current_world >= 0 and builder.columns.count(Frequency.WORLD):
+            raise ValueError("a world is open and the other builder holds worlds itself; call end_world first")
         self._merge(
             builder, copies=1, worlds=None if self.current_world < 0 else np.array([self.current_world]), xform=xform
         )
@@ -188,6 +193,8 @@ class ModelBuilder(JointBuilder, ShapeBuilder):
         return first
 
     def _merge(self, builder: ModelBuilder, copies: int, worlds: np.ndarray | None, xform: Any) -> None:
+        if builder is self:
+            raise ValueError("a builder cannot be added to itself; add it to a new one twice")
         sizes = dict(builder.columns.counts)
         starts = self.columns.merge(builder.columns, copies)
         for frequency, n in sizes.items():

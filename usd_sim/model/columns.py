@@ -61,11 +61,12 @@ class Columns:
         for name in values:
             if name not in self.table or str(self.table[name].frequency) != key:
                 raise KeyError(f"{name!r} is not a field of frequency {key!r}")
+        rows = {name: _rows(self.table[name], n, value) for name, value in values.items()}
         start = self.counts.get(key, 0)
         self.counts[key] = start + n
         for field in self.table.of(key):
-            if field.name in values:
-                self._write(field, start, n, values[field.name])
+            if field.name in rows:
+                self._write(field, start, n, rows[field.name])
             elif field.name in self._data:
                 self._grow(field, start, start + n)
         return start
@@ -103,19 +104,8 @@ class Columns:
             tiled = np.where(tiled >= 0, tiled + offsets, tiled)
         return tiled
 
-    def _write(self, field: Field, start: int, n: int, values: Any) -> None:
-        column = self._grow(field, start, start + n)
-        if isinstance(column, list):
-            one_for_all = isinstance(values, str) or not isinstance(values, (list, tuple))
-            column[start : start + n] = [values] * n if one_for_all else values
-            if len(column) != start + n:
-                raise ValueError(f"{field.name}: expected {n} values")
-            return
-        try:
-            column[start : start + n] = values
-        except ValueError as error:
-            shape = (n, *DTYPES[field.dtype].shape)
-            raise ValueError(f"{field.name}: expected shape {shape}, got {np.shape(values)}") from error
+    def _write(self, field: Field, start: int, n: int, rows: np.ndarray | list[Any]) -> None:
+        self._grow(field, start, start + n)[start : start + n] = rows
 
     def _materialise(self, field: Field, count: int) -> np.ndarray | list[Any]:
         if field.name not in self._data:
@@ -132,3 +122,23 @@ class Columns:
             larger[:start] = column[:start]
             self._data[field.name] = column = larger
         return column
+
+
+def _rows(field: Field, n: int, values: Any) -> np.ndarray | list[Any]:
+    """Return ``n`` rows from ``n`` rows or from one row for all of them.
+
+    Raises:
+        ValueError: The value has the wrong shape.
+    """
+    dtype = DTYPES[field.dtype]
+    if dtype.numpy is None:
+        if not isinstance(values, (list, tuple, np.ndarray)):
+            return [values] * n
+        if len(values) != n:
+            raise ValueError(f"{field.name}: expected {n} values, got {len(values)}")
+        return list(values)
+    shape = (n, *dtype.shape)
+    try:
+        return np.broadcast_to(np.asarray(values), shape)
+    except ValueError as error:
+        raise ValueError(f"{field.name}: expected shape {shape}, got {np.shape(values)}") from error

@@ -6,16 +6,21 @@ simulator is adding a row.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from usd_sim.model.types import JointTargetMode, ModelFlags, ShapeFlags
 
-__all__ = ["DTYPES", "FIELDS", "DType", "Field", "FieldTable", "Frequency", "Owner"]
+__all__ = ["DTYPES", "FIELDS", "FIELD_MODULES", "DType", "Field", "FieldTable", "Frequency", "Owner", "field_table"]
+
+FIELD_MODULES = ["usd_sim.solvers.mujoco.fields"]
+"""Modules with rows of their own in a list ``FIELDS``; loaded by name when a table is first asked for."""
 
 
 class Frequency(StrEnum):
@@ -47,7 +52,7 @@ class DType:
     Attributes:
         numpy: Scalar type, or None where rows are Python objects in a list.
         shape: Shape of one row.
-        warp: Name of the Warp type, empty where the field stays on the host.
+        warp: Name of the Warp type, "vector" for one of the row's length; empty where the field stays on the host.
     """
 
     numpy: Any
@@ -63,6 +68,9 @@ DTYPES: dict[str, DType] = {
     "float": DType(np.float32, (), "float32"),
     "vec2": DType(np.float32, (2,), "vec2"),
     "vec3": DType(np.float32, (3,), "vec3"),
+    "vec5": DType(np.float32, (5,), "vector"),
+    "vec6": DType(np.float32, (6,), "vector"),
+    "vec10": DType(np.float32, (10,), "vector"),
     "quat": DType(np.float32, (4,), "quat"),
     "transform": DType(np.float32, (7,), "transform"),
     "spatial_vector": DType(np.float32, (6,), "spatial_vector"),
@@ -103,6 +111,11 @@ class Field:
     flag: ModelFlags = ModelFlags.NONE
     derived: bool = False
     world_frame: str | None = None
+
+    @property
+    def namespace(self) -> str:
+        """What stands before the last colon of the name; empty for fields of the core."""
+        return self.name.rpartition(":")[0]
 
     @property
     def default(self) -> Any:
@@ -192,7 +205,10 @@ FIELDS = FieldTable(
         # --- body
         Field("body_label", _F.BODY, "str", "Name of each body."),
         Field("body_path", _F.BODY, "str", "Prim that each body came from."),
+        Field("body_instancer", _F.BODY, "str", "PointInstancer that made the body; empty for prims of their own."),
+        Field("body_instance", _F.BODY, "int", "Place in the arrays of that instancer; -1 for prims of their own.", -1),
         Field("body_world", _F.BODY, "int", "World of each body; -1 belongs to all.", -1, refers_to=_F.WORLD),
+        Field("body_gravity", _F.BODY, "vec3", "Added to the gravity of the body's world.", None, "m/s²", flag=_M.MODEL_PROPERTIES),
         Field("body_flags", _F.BODY, "int", "BodyFlags of each body.", 0, flag=_M.BODY_PROPERTIES),
         Field("body_mass", _F.BODY, "float", "Mass.", 0.0, "kg", flag=_M.BODY_INERTIAL_PROPERTIES),
         Field("body_com", _F.BODY, "vec3", "Centre of mass in the body frame, p_BC.", None, "m", flag=_M.BODY_INERTIAL_PROPERTIES),
@@ -270,6 +286,8 @@ FIELDS = FieldTable(
         # --- shape
         Field("shape_label", _F.SHAPE, "str", "Name of each shape."),
         Field("shape_path", _F.SHAPE, "str", "Prim that each shape came from."),
+        Field("shape_instancer", _F.SHAPE, "str", "PointInstancer that made the shape; empty for prims of their own."),
+        Field("shape_instance", _F.SHAPE, "int", "Place in the arrays of that instancer; -1 for prims of their own.", -1),
         Field("shape_material_path", _F.SHAPE, "str", "Physics material that each shape uses."),
         Field("shape_world", _F.SHAPE, "int", "World of each shape; -1 meets all.", -1, refers_to=_F.WORLD),
         Field("shape_body", _F.SHAPE, "int", "Body that carries the shape; -1 is the world.", -1, refers_to=_F.BODY),
@@ -300,3 +318,17 @@ FIELDS = FieldTable(
     ]
 )
 # fmt: on
+
+
+@cache
+def _complete() -> FieldTable:
+    table = FIELDS.copy()
+    for module in FIELD_MODULES:
+        for field in importlib.import_module(module).FIELDS:
+            table.add(field)
+    return table
+
+
+def field_table() -> FieldTable:
+    """Return a new table of all rows: the core's and those that solvers declare in :data:`FIELD_MODULES`."""
+    return _complete().copy()

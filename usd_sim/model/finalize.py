@@ -32,7 +32,7 @@ def run(columns: Columns, gravity: np.ndarray, *, check_joints: bool = True) -> 
         check_joints: Refuse bodies that joints connect outside of any articulation.
 
     Returns:
-        Rows of every field, and the number of rows per frequency.
+        Rows of every field but those of namespaces that nobody set, and the number of rows per frequency.
 
     Raises:
         UsdSimError: A row is invalid; the message names it.
@@ -40,10 +40,10 @@ def run(columns: Columns, gravity: np.ndarray, *, check_joints: bool = True) -> 
     counts = {frequency: columns.count(frequency) for frequency in columns.table.frequencies}
     rows: Rows = {}
     for field in columns.table:
-        if field.derived:
-            continue
-        count = counts[str(field.frequency)] if field.frequency != Frequency.ONCE else 1
-        rows[field.name] = _copy(columns.view(field.name)) if columns.is_set(field.name) else field.allocate(count)
+        if columns.is_set(field.name):
+            rows[field.name] = _copy(columns.view(field.name))
+        elif not field.derived and not field.namespace:
+            rows[field.name] = field.allocate(counts[str(field.frequency)] if field.frequency != Frequency.ONCE else 1)
     if counts[Frequency.WORLD] == 0:
         rows["gravity"] = np.asarray(gravity, dtype=np.float32)[None]
     resolve_starts(rows, counts)
@@ -59,6 +59,9 @@ def _copy(rows: np.ndarray | list[Any]) -> np.ndarray | list[Any]:
 
 def name_of(rows: Rows, frequency: str, row: int) -> str:
     """Return the prim path of a row, or its label where it came from no prim."""
+    instanced = rows.get(f"{frequency}_instancer")
+    if instanced and instanced[row]:
+        return rows[f"{frequency}_label"][row]
     return rows[f"{frequency}_path"][row] or rows[f"{frequency}_label"][row] or f"{frequency} {row}"
 
 
@@ -93,15 +96,8 @@ def resolve_starts(rows: Rows, counts: dict[str, int]) -> None:
 
 # --- validate -------------------------------------------------------------------------------------------------------
 
-_MAY_BE_INFINITE = {
-    "joint_limit_lower",
-    "joint_limit_upper",
-    "joint_limit_ke",
-    "joint_limit_kd",
-    "joint_effort_limit",
-    "joint_velocity_limit",
-    "shape_gap",
-}
+_MAY_BE_INFINITE = {"joint_limit_ke", "joint_limit_kd"}
+"""Besides the fields whose fallback is infinite."""
 
 
 def validate(columns: Columns, rows: Rows, counts: dict[str, int]) -> None:
@@ -118,7 +114,8 @@ def validate(columns: Columns, rows: Rows, counts: dict[str, int]) -> None:
             bad = (values < -1) | (values >= counts[str(field.refers_to)])
             _refuse(rows, field, bad, f"{field.name} refers to a {field.refers_to} that does not exist")
         elif np.issubdtype(DTYPES[field.dtype].numpy, np.floating):
-            bad = np.isnan(values) if field.name in _MAY_BE_INFINITE else ~np.isfinite(values)
+            infinite = field.name in _MAY_BE_INFINITE or not np.isfinite(field.default).all()
+            bad = np.isnan(values) if infinite else ~np.isfinite(values)
             _refuse(rows, field, bad, f"{field.name} is not a finite number")
 
 
@@ -143,12 +140,16 @@ def order(rows: Rows, counts: dict[str, int], *, check_joints: bool = True) -> N
     """Derive articulation ranges and joint ancestors, and check that the tree joints make a forest.
 
     Raises:
-        UsdSimError: A body has two tree joints, a joint comes before its parent's, a kinematic body is not a root,
-            or (with ``check_joints``) a joint outside of any articulation leads to a body that nothing else holds.
+        UsdSimError: A joint has no child or the same body twice, a body has two tree joints, a joint comes before its
+            parent's, an articulation's joints are not consecutive, a kinematic body is not a root, or (with
+            ``check_joints``) a joint outside of any articulation leads to a body that nothing else holds.
     """
     articulation = rows["joint_articulation"]
     tree = np.flatnonzero(articulation >= 0)
     child, parent = rows["joint_child"], rows["joint_parent"]
+    for bad, message in ((child < 0, "the joint has no child body"), (child == parent, "both sides are the same body")):
+        if bad.any():
+            raise UsdSimError(message, prim=name_of(rows, "joint", int(np.flatnonzero(bad)[0])))
     joint_of = np.full(counts[Frequency.BODY] + 1, -1, dtype=np.int32)  # the last entry stands for the world
     joint_of[child[tree]] = tree
     twice = tree[joint_of[child[tree]] != tree]
@@ -168,7 +169,7 @@ def order(rows: Rows, counts: dict[str, int], *, check_joints: bool = True) -> N
     if len(inner):
         raise UsdSimError("a kinematic body must be a root", prim=name_of(rows, "body", int(child[inner[0]])))
     if check_joints:
-        loose = np.flatnonzero((articulation < 0) & rows["joint_enabled"] & (parent >= 0))
+        loose = np.flatnonzero((articulation < 0) & rows["joint_enabled"])
         orphan = loose[joint_of[child[loose]] < 0]
         if len(orphan):
             raise UsdSimError(
@@ -184,7 +185,13 @@ def _articulation_ranges(rows: Rows, counts: dict[str, int], tree: np.ndarray) -
     end = np.zeros(count, dtype=np.int32)
     np.minimum.at(start, rows["joint_articulation"][tree], tree)
     np.maximum.at(end, rows["joint_articulation"][tree], tree + 1)
-    rows["articulation_start"], rows["articulation_end"] = np.minimum(start, end), end
+    start = np.minimum(start, end)
+    sizes = np.bincount(rows["joint_articulation"][tree], minlength=count)
+    torn = np.flatnonzero(end - start != sizes)
+    if len(torn):
+        name = name_of(rows, "articulation", int(torn[0]))
+        raise UsdSimError("the joints of the articulation are not consecutive", prim=name)
+    rows["articulation_start"], rows["articulation_end"] = start, end
 
 
 # --- inertia --------------------------------------------------------------------------------------------------------
@@ -266,7 +273,7 @@ def move_rows(columns: Columns, frequency: str, span: slice, xforms: np.ndarray)
 
 
 def _is_free(columns: Columns, span: slice) -> np.ndarray:
-    return np.isin(np.asarray(columns.view("joint_type"))[span], (JointType.FREE, JointType.DISTANCE))
+    return np.asarray(columns.view("joint_type"))[span] == JointType.FREE
 
 
 def _move_free_coordinates(columns: Columns, span: slice, xforms: np.ndarray) -> None:
@@ -276,12 +283,14 @@ def _move_free_coordinates(columns: Columns, span: slice, xforms: np.ndarray) ->
     first = np.arange(span.start, span.stop)
     placed = np.repeat(xforms, len(first) // len(xforms), axis=0)
     free = _is_free(columns, span) & (np.asarray(columns.view("joint_parent"))[span] < 0)
+    frame = np.asarray(columns.view("joint_X_p"))[span][free].astype(float)  # coordinates are given in it
+    placed = tf.transform_multiply(tf.transform_inverse(frame), tf.transform_multiply(placed[free], frame))
     cells = starts[first[free], None] + np.arange(7)
     joint_q = columns.view("joint_q")
-    joint_q[cells] = tf.transform_multiply(placed[free], np.asarray(joint_q)[cells].astype(float))
+    joint_q[cells] = tf.transform_multiply(placed, np.asarray(joint_q)[cells].astype(float))
     dof_starts = np.concatenate([[0], np.cumsum(dof_dim.sum(axis=1))])
     cells = dof_starts[first[free], None] + np.arange(6)
     if columns.is_set("joint_qd") and len(cells):
         joint_qd = columns.view("joint_qd")
-        turned = tf.quat_rotate(placed[free, None, 3:], np.asarray(joint_qd)[cells].reshape(-1, 2, 3).astype(float))
+        turned = tf.quat_rotate(placed[:, None, 3:], np.asarray(joint_qd)[cells].reshape(-1, 2, 3).astype(float))
         joint_qd[cells] = turned.reshape(-1, 6)

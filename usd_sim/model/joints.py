@@ -60,6 +60,8 @@ class JointBuilder(RowBuilder):
         if not (-1 <= parent < count and 0 <= child < count and parent != child):
             raise ValueError(f"a joint needs a parent in -1..{count - 1} and another child in 0..{count - 1}")
         coords, dofs, linear, angular = joint_dimensions(joint_type, len(linear_axes), len(angular_axes))
+        frames = _pose(parent_xform), _pose(child_xform)
+        freedoms = _dof_columns(dofs, [*linear_axes, *angular_axes])
         custom = self._split_custom(custom_attributes or {})
         index = self.columns.count(Frequency.JOINT)
         self.append(
@@ -68,33 +70,27 @@ class JointBuilder(RowBuilder):
             joint_type=int(joint_type),
             joint_parent=parent,
             joint_child=child,
-            joint_X_p=_pose(parent_xform),
-            joint_X_c=_pose(child_xform),
+            joint_X_p=frames[0],
+            joint_X_c=frames[1],
             joint_dof_dim=(linear, angular),
             joint_enabled=enabled,
             joint_label=label or f"joint_{index}",
             **custom[Frequency.JOINT],
         )
-        self._append_dofs(joint_type, dofs, [*linear_axes, *angular_axes], custom[Frequency.JOINT_DOF])
-        coordinates = self._initial_coordinates(joint_type, child, coords)
+        self.append(Frequency.JOINT_DOF, dofs, **{**freedoms, **custom[Frequency.JOINT_DOF]})
+        coordinates = self._initial_coordinates(joint_type, parent, child, frames, coords)
         self.append(Frequency.JOINT_COORD, coords, joint_q=coordinates, **custom[Frequency.JOINT_COORD])
         if collision_filter_parent and parent >= 0:
             self._filter_bodies(parent, child)
         return index
 
-    def _append_dofs(
-        self, joint_type: JointType, dofs: int, axes: Sequence[JointDofConfig], custom: Mapping[str, Any]
-    ) -> None:
-        if axes and len(axes) == dofs:
-            rows = [axis.columns() for axis in axes]
-            values: dict[str, Any] = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        else:
-            values = {"joint_axis": np.tile(np.eye(3), (2, 1))[-dofs:] if dofs else np.zeros((0, 3))}
-        self.append(Frequency.JOINT_DOF, dofs, **{**values, **custom})
-
-    def _initial_coordinates(self, joint_type: JointType, child: int, coords: int) -> np.ndarray:
+    def _initial_coordinates(
+        self, joint_type: JointType, parent: int, child: int, frames: tuple[np.ndarray, np.ndarray], coords: int
+    ) -> np.ndarray:
         if joint_type in (JointType.FREE, JointType.DISTANCE):
-            return self.body_q[child]
+            in_parent = frames[0] if parent < 0 else tf.transform_multiply(self.body_q[parent], frames[0])
+            in_child = tf.transform_multiply(self.body_q[child], frames[1])
+            return tf.transform_multiply(tf.transform_inverse(in_parent), in_child)
         return np.array([0.0, 0.0, 0.0, 1.0]) if joint_type == JointType.BALL else np.zeros(coords)
 
     def _split_custom(self, custom: Mapping[str, Any]) -> dict[Frequency, dict[str, Any]]:
@@ -182,6 +178,14 @@ _JOINT_SETTINGS = (
 def _split(axis: Any, settings: dict[str, Any]) -> tuple[JointDofConfig, dict[str, Any]]:
     joint = {name: settings.pop(name) for name in _JOINT_SETTINGS if name in settings}
     return JointDofConfig(axis=axis, **settings), joint
+
+
+def _dof_columns(dofs: int, axes: Sequence[JointDofConfig]) -> dict[str, Any]:
+    """Return the columns of the freedoms of a joint; without settings only their axes."""
+    if axes and len(axes) == dofs:
+        rows = [axis.columns() for axis in axes]
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    return {"joint_axis": np.tile(np.eye(3), (2, 1))[-dofs:] if dofs else np.zeros((0, 3))}
 
 
 def _pose(xform: Any) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
 from usd_sim.model.fields import DTYPES, Field, FieldTable, Owner
-from usd_sim.model.state import Control, State, set_namespaced
+from usd_sim.model.state import Control, Namespace, State, set_namespaced
 from usd_sim.model.warp_runtime import find_device
 
 __all__ = ["Model", "warp_type"]
@@ -16,7 +17,10 @@ __all__ = ["Model", "warp_type"]
 
 def warp_type(field: Field) -> Any:
     """Return the Warp type of one row of a field."""
-    return getattr(wp, DTYPES[field.dtype].warp)
+    dtype = DTYPES[field.dtype]
+    if dtype.warp == "vector":
+        return wp.types.vector(length=dtype.shape[0], dtype=wp.float32)
+    return getattr(wp, dtype.warp)
 
 
 class Model:
@@ -58,11 +62,14 @@ class Model:
         self.scene: Any = None
         self.stage: Any = None
         self._fields: dict[str, Any] = {}
+        for namespace in {field.namespace for field in table} - {""}:
+            setattr(self, namespace, Namespace(functools.partial(_in_namespace, self, namespace)))
         for frequency, count in counts.items():
-            setattr(self, f"{frequency}_count", count)
+            set_namespaced(self, f"{frequency}_count", count)
         self.world_count = counts.get("world", 0)
         for field in table:
-            self._set(field, columns[field.name])
+            if field.name in columns:
+                self._set(field, columns[field.name])
 
     if TYPE_CHECKING:
 
@@ -78,8 +85,19 @@ class Model:
         set_namespaced(self, field.name, value)
 
     def array(self, name: str) -> Any:
-        """Return the array or list of a field by its full name."""
+        """Return the array or list of a field by its full name; rows that nobody set are made now.
+
+        Raises:
+            KeyError: There is no such field.
+        """
+        if name not in self._fields:
+            field = self.table[name]
+            self._set(field, field.allocate(self.counts[str(field.frequency)]))
         return self._fields[name]
+
+    def is_set(self, name: str) -> bool:
+        """Whether a field has rows; fields of namespaces have none until they are set or asked for."""
+        return name in self._fields
 
     def state(self, *, requires_grad: bool | None = None) -> State:
         """Return a new state with the initial values of the model."""
@@ -92,5 +110,9 @@ class Model:
     def _clone(self, owner: Owner, requires_grad: bool | None) -> dict[str, Any]:
         grad = self.requires_grad if requires_grad is None else requires_grad
         return {
-            field.name: wp.clone(self._fields[field.name], requires_grad=grad) for field in self.table.owned_by(owner)
+            field.name: wp.clone(self.array(field.name), requires_grad=grad) for field in self.table.owned_by(owner)
         }
+
+
+def _in_namespace(model: Model, namespace: str, name: str) -> Any:
+    return model.array(f"{namespace}:{name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from usd_sim.model.columns import Columns
-from usd_sim.model.fields import FIELDS, Field
+from usd_sim.model.fields import Field, field_table
 
 __all__ = ["RowBuilder"]
 
@@ -14,7 +14,7 @@ class RowBuilder:
     """Rows of every frequency, with the fields of the table as attributes."""
 
     def __init__(self) -> None:
-        self.columns = Columns(FIELDS.copy())
+        self.columns = Columns(field_table())
         self.current_world = -1
 
     def __getattr__(self, name: str) -> Any:

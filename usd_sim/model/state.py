@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from usd_sim.model.model import Model
 
-__all__ = ["Control", "State", "set_namespaced"]
+__all__ = ["Control", "Namespace", "State", "set_namespaced"]
+
+
+class Namespace:
+    """Fields of one namespace as attributes.
+
+    Args:
+        lookup: Returns the value of a field by its short name where it is no attribute yet, or raises KeyError.
+    """
+
+    def __init__(self, lookup: Callable[[str], Any] | None = None):
+        self._lookup = lookup
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and self._lookup is not None:
+            try:
+                return self._lookup(name)
+            except KeyError:
+                pass
+        raise AttributeError(f"there is no field {name!r} in this namespace")
 
 
 def set_namespaced(target: Any, name: str, value: Any) -> None:
@@ -16,7 +35,7 @@ def set_namespaced(target: Any, name: str, value: Any) -> None:
     namespace, _, short = name.rpartition(":")
     if namespace:
         if not hasattr(target, namespace):
-            setattr(target, namespace, SimpleNamespace())
+            setattr(target, namespace, Namespace())
         target = getattr(target, namespace)
     setattr(target, short, value)
 

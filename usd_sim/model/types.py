@@ -48,6 +48,7 @@ class BodyFlags(IntFlag):
 
     NONE = 0
     KINEMATIC = 1
+    PROMOTED = 2  # no rigid body on its stage, but colliders that move; results leave it out
 
 
 class ShapeFlags(IntFlag):

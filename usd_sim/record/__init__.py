@@ -6,6 +6,7 @@ which sublayers the results over the source by a relative path. The source is on
 
 from __future__ import annotations
 
+from usd_sim.record.instances import BodyOrigins
 from usd_sim.record.recorder import Recorder, RecordResult
 
-__all__ = ["RecordResult", "Recorder"]
+__all__ = ["BodyOrigins", "RecordResult", "Recorder"]

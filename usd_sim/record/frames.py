@@ -58,6 +58,12 @@ class ParentLayout:
     rest: Array
     scale: Array
 
+    @classmethod
+    def joined(cls, first: ParentLayout, second: ParentLayout) -> ParentLayout:
+        """Return the bodies of two layouts in one; the ancestors of both are rows of the first."""
+        names = ("ancestor", "matrix", "animated", "rest", "scale")
+        return cls(*(np.concatenate([getattr(first, name), getattr(second, name)]) for name in names))
+
 
 class LocalMotion(NamedTuple):
     """Motion in the space of the parent prims, ``(frames, n, ...)``; velocities None where not asked for.

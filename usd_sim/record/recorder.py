@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from pxr import Sdf, Usd, UsdGeom
 
 from usd_sim.errors import UsdSimError
-from usd_sim.geometry.transforms import quat_normalize, quat_rotate
+from usd_sim.geometry.transforms import quat_normalize, quat_rotate, transform_multiply, transform_point
 from usd_sim.record.channels import Channel, declare, group_channels, set_samples
+from usd_sim.record.copies import copy_out
 from usd_sim.record.files import OutputFiles
-from usd_sim.record.frames import LocalFrames, keep_signs
+from usd_sim.record.frames import LocalFrames, ParentLayout, keep_signs
+from usd_sim.record.instances import BodyOrigins, instance_rows, read_instances
 from usd_sim.record.layers import (
     ClipSpan,
     Timing,
@@ -83,6 +85,7 @@ class Recorder:
         body_com: Centres of mass in the body frames [m], ``(body_count, 3)``. Where given, linear velocities are
             written at the body origin, so that they are the rate of the translation; otherwise at the centre of
             mass, as :meth:`frame` receives them.
+        origins: Which bodies are instances of PointInstancers; these move by the instancer's own arrays.
         joint_dofs: Joint prim, instance (``angular``, ``linear``, ``rotX``, …) and whether it is angular, one per
             column of the joint state given to :meth:`frame`.
         format: ``usdc`` or ``usda``, for the results.
@@ -94,6 +97,7 @@ class Recorder:
 
     Attributes:
         notes: What cannot be recorded exactly, one line each.
+        needs_velocities: Whether :meth:`frame` needs velocities.
 
     Raises:
         UsdSimError: A path names no prim, the output exists or cannot be written, or the stage has no file.
@@ -109,6 +113,7 @@ class Recorder:
         fps: float,
         velocities: bool = False,
         body_com: Any = None,
+        origins: BodyOrigins | None = None,
         joint_dofs: Sequence[tuple[str, str, bool]] = (),
         format: str = "usdc",
         flatten: bool = False,
@@ -128,24 +133,38 @@ class Recorder:
         self._meters_per_unit = UsdGeom.GetStageMetersPerUnit(stage)
         self._body_com = None if body_com is None else np.asarray(body_com, np.float64).reshape(-1, 3)
         self._source = "" if flatten else source_reference(stage, Path(os.path.abspath(output)).parent)
-        self._targets = read_targets(stage, body_paths, start_time_code)
-        self._local = LocalFrames(self._targets.layout, self._targets.animated_matrices)
+        copies = copy_out(stage, body_paths, origins, self._timing)
+        self._composed = stage = copies.stage  # prims that are asked later on live as long as their stage
+        self._copies = copies.layer
+        body_paths, origins = copies.paths, copies.origins
+        self._paths, self._count = body_paths, len(body_paths)
+        self._own, instanced = instance_rows(origins, self._count)
+        self._targets = read_targets(stage, [body_paths[row] for row in self._own], start_time_code)
+        self._instanced = read_instances(
+            stage, body_paths, origins, instanced, self._targets, start_time_code, velocities=velocities
+        )
+        self._order = np.concatenate([self._own, self._instanced.rows])
+        self._targets.parents += self._instanced.parents
+        layout = ParentLayout.joined(self._targets.layout, self._instanced.layout)
+        self._local = LocalFrames(layout, self._targets.animated_matrices)
         joints = [find_prim(stage, path) for path, _, _ in joint_dofs]
-        self._targets.instances = sorted({*self._targets.instances, *open_instances(joints)})
+        self._targets.instances = sorted(
+            {*self._targets.instances, *self._instanced.instances, *open_instances(joints)}
+        )
         self._joint_scale = np.array(
             [math.degrees(1.0) if angular else 1.0 / self._meters_per_unit for *_, angular in joint_dofs]
         )
-        self.notes = stage_notes(stage) + self._targets.notes
+        self.notes = stage_notes(self._stage) + copies.notes + self._targets.notes + self._instanced.notes
         self._channels = self._make_channels(velocities, joint_dofs, joints)
-        self._needs = {channel.quantity for channel in self._channels}
+        self.needs_velocities = velocities or self._instanced.has_velocities
         self._next = 0
         self._written = 0
         self._last_orient: NDArray[np.float64] | None = None
         self._spans: list[ClipSpan] = []
         self._pending: dict[str, list[NDArray[np.float64]]] = {}
-        self._batch = max(1, min(_BATCH_FRAMES, _BATCH_ROWS // max(1, len(self._targets.bodies))))
+        self._batch = max(1, min(_BATCH_FRAMES, _BATCH_ROWS // max(1, len(self._order))))
         self._layer = self._sample_layer()
-        sources = [layer.realPath for layer in stage.GetUsedLayers() if layer.realPath]
+        sources = [layer.realPath for layer in self._stage.GetUsedLayers() if layer.realPath]
         self._files: OutputFiles | None = OutputFiles(Path(output), format=format, overwrite=overwrite, sources=sources)
 
     def __enter__(self) -> Recorder:
@@ -163,7 +182,7 @@ class Recorder:
             index: Number of the sample; they come in order from 0.
             body_q: World poses [m, xyzw], ``(body_count, 7)``.
             body_qd: World velocities of the centres of mass [m/s] and angular velocities [rad/s], ``(body_count,
-                6)``; needed with ``velocities``.
+                6)``; needed with :attr:`needs_velocities`.
             joint_q: Joint positions [rad or m], ``(dof_count,)``; needed with ``joint_dofs``.
             joint_qd: Joint velocities [rad/s or m/s], ``(dof_count,)``; needed with ``joint_dofs``.
 
@@ -173,16 +192,15 @@ class Recorder:
         """
         if index != self._next or index > self._frames:
             raise ValueError(f"sample {index} given where {self._next} of {self._frames + 1} is due")
-        count, dofs = len(self._targets.bodies), len(self._joint_scale)
+        count, dofs = self._count, len(self._joint_scale)
         arrays = {"body_q": _rows("body_q", body_q, (count, 7))}
-        if "linear" in self._needs:
+        if self.needs_velocities:
             arrays["body_qd"] = _rows("body_qd", body_qd, (count, 6))
         if dofs:
             arrays["joint_q"] = _rows("joint_q", joint_q, (dofs,))
             arrays["joint_qd"] = _rows("joint_qd", joint_qd, (dofs,))
         if not np.isfinite(arrays["body_q"]).all():
-            row = int(np.flatnonzero(~np.isfinite(arrays["body_q"]).all(axis=1))[0])
-            path = str(self._targets.bodies[row].path)
+            path = self._paths[int(np.flatnonzero(~np.isfinite(arrays["body_q"]).all(axis=1))[0])]
             raise UsdSimError(f"the pose of sample {index} is not finite", prim=path, remedy="use smaller time steps")
         for name, array in arrays.items():
             self._pending.setdefault(name, []).append(array)
@@ -218,8 +236,8 @@ class Recorder:
             self.abort()
             raise
         self._files = None
-        for row in sorted(self._local.sheared):
-            path = self._targets.bodies[row].path
+        sheared = [self._paths[self._order[row]] for row in sorted(self._local.sheared)]
+        for path in dict.fromkeys(sheared):
             self.notes.append(f"{path}: turns under an unevenly scaled prim; the nearest rotation is recorded")
         return RecordResult(root, results, self._written, list(self.notes))
 
@@ -251,7 +269,10 @@ class Recorder:
 
     def _sample_layer(self) -> Sdf.Layer:
         layer = new_layer(self._timing)
+        if self._copies is not None:
+            layer.TransferContent(self._copies)
         declare(layer, self._channels)
+        self._instanced.declare(layer)
         return layer
 
     def _write_pending(self, *, clip_ends: bool = False) -> None:
@@ -261,26 +282,44 @@ class Recorder:
         first = self._written
         time_codes = [self._timing.time_code(index) for index in range(first, self._next)]
         values = self._convert(time_codes)
-        set_samples(self._layer, self._channels, time_codes, values)
+        self._set_samples(time_codes, values)
         self._pending.clear()
         self._written = self._next
         if clip_ends:
             self._end_clip()
-            set_samples(
-                self._layer, self._channels, time_codes[-1:], {key: array[-1:] for key, array in values.items()}
-            )
+            self._set_samples(time_codes[-1:], {key: array[-1:] for key, array in values.items()})
+
+    def _set_samples(self, time_codes: list[float], values: dict[str, NDArray[np.float64]]) -> None:
+        set_samples(self._layer, self._channels, time_codes, values)
+        if self._instanced.instancers:
+            own = len(self._own)
+            names = {"positions": "translate", "orientations": "orient", "orientationsf": "orient"}
+            names |= {"velocities": "linear", "angularVelocities": "angular"}
+            arrays = {name: values[key][:, own:] for name, key in names.items() if key in values}
+            self._instanced.set_samples(self._layer, time_codes, arrays)
 
     def _convert(self, time_codes: list[float]) -> dict[str, NDArray[np.float64]]:
         frames = {name: np.stack(arrays) for name, arrays in self._pending.items()}
         per_meter = 1.0 / self._meters_per_unit
-        position = frames["body_q"][..., :3] * per_meter
-        rotation = quat_normalize(frames["body_q"][..., 3:])
+        own = len(self._own)
+        body_q = frames["body_q"][:, self._order]
+        position = body_q[..., :3] * per_meter
+        rotation = quat_normalize(body_q[..., 3:])
         linear = angular = None
-        if "linear" in self._needs:
-            linear, angular = frames["body_qd"][..., :3], frames["body_qd"][..., 3:]
+        if self.needs_velocities:
+            body_qd = frames["body_qd"][:, self._order]
+            linear, angular = body_qd[..., :3] * per_meter, body_qd[..., 3:]
             if self._body_com is not None:
-                linear = linear - np.cross(angular, quat_rotate(rotation, self._body_com))
-            linear = linear * per_meter
+                arm = quat_rotate(rotation[:, :own], self._body_com[self._own] * per_meter)
+                linear[:, :own] -= np.cross(angular[:, :own], arm)
+        if own < len(self._order):
+            # instances are frames that stand still in their bodies
+            body = np.concatenate([position[:, own:], rotation[:, own:]], axis=-1)
+            frame = transform_multiply(body, self._instanced.offset)
+            if linear is not None and angular is not None:
+                arm = frame[..., :3] - transform_point(body, self._instanced.com)
+                linear[:, own:] += np.cross(angular[:, own:], arm)
+            position[:, own:], rotation[:, own:] = frame[..., :3], frame[..., 3:]
         motion = self._local.local(np.asarray(time_codes), position, rotation, linear, angular)
         orient = keep_signs(motion.orient, self._last_orient)
         self._last_orient = orient[-1]
@@ -302,6 +341,7 @@ class Recorder:
 
     def _write_samples(self, files: OutputFiles, path: Path) -> None:
         attributes = [path for channel in self._channels for path in channel.attributes[-1:]]
+        attributes += self._instanced.attributes()[-1:]
         witness = None
         if attributes:
             witness = (attributes[-1], self._layer.GetNumTimeSamplesForPath(attributes[-1]))
@@ -310,22 +350,27 @@ class Recorder:
     def _write_files(self, files: OutputFiles) -> None:
         end = self._timing.time_code(self._written - 1)
         if self._flatten:
-            author_targets(self._layer, self._targets)
+            self._author_constants()
             layer = flatten(self._stage, self._layer, self._timing, end, files.root.parent)
             files.write(layer, files.root)
             return
         if self._clip_frames is not None:
             self._end_clip()
             files.write(self._layer, files.manifest)
-            prims = sorted({path.GetPrefixes()[0] for channel in self._channels for path in channel.attributes})
+            paths = [path for channel in self._channels for path in channel.attributes]
+            prims = sorted({path.GetPrefixes()[0] for path in [*paths, *self._instanced.attributes()]})
             author_clips(self._layer, prims, self._spans, files.manifest, end)
-        author_targets(self._layer, self._targets)
+        self._author_constants()
         if self._clip_frames is None:
             self._write_samples(files, files.results)
         else:
             files.write(self._layer, files.results)
         sublayers = [f"./{files.results.name}", self._source]
         files.write(root_layer(self._stage, self._timing, end, sublayers), files.root)
+
+    def _author_constants(self) -> None:
+        author_targets(self._layer, self._targets)
+        self._instanced.author_constants(self._layer)
 
     def _open_files(self) -> OutputFiles:
         if self._files is None:

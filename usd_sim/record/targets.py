@@ -18,7 +18,16 @@ from usd_sim.errors import UsdSimError
 from usd_sim.geometry.transforms import decompose_affine
 from usd_sim.record.frames import ParentLayout
 
-__all__ = ["BodyTarget", "Targets", "find_prim", "open_instances", "read_targets", "scale_value"]
+__all__ = [
+    "BodyTarget",
+    "Targets",
+    "chain_above",
+    "find_prim",
+    "open_instances",
+    "read_targets",
+    "relative_matrix",
+    "scale_value",
+]
 
 _RESET = UsdGeom.XformOpTypes.resetXformStack
 _SUFFIX = "recorded"
@@ -75,13 +84,18 @@ class Targets:
 
     def animated_matrices(self, time_codes: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return parent matrices of bodies under animated prims, ``(frames, len(rows), 4, 4)``."""
-        out = np.empty((len(time_codes), len(rows), 4, 4))
+        different: dict[tuple[Sdf.Path, Sdf.Path | None], int] = {}
+        pairs = [self.parents[row] for row in rows]
+        keys = [(prim.GetPath(), base.GetPath() if base else None) for prim, base in pairs]
+        which = np.array([different.setdefault(key, len(different)) for key in keys])
+        first = [pairs[keys.index(key)] for key in different]
+        out = np.empty((len(time_codes), len(different), 4, 4))
         cache = UsdGeom.XformCache()
         for frame, time_code in enumerate(time_codes):
             cache.SetTime(Usd.TimeCode(time_code))
-            for column, row in enumerate(rows):
-                out[frame, column] = _relative_matrix(cache, *self.parents[row])
-        return out
+            for column, pair in enumerate(first):
+                out[frame, column] = relative_matrix(cache, *pair)
+        return out[:, which]
 
 
 def read_targets(stage: Usd.Stage, body_paths: Sequence[str], time_code: float) -> Targets:
@@ -157,11 +171,11 @@ def _read_layout(
         rest[row] = cache.GetLocalToWorldTransform(prim)
         parent = prim.GetStage().GetPseudoRoot() if _RESET in plan.authored else prim.GetParent()
         path = parent.GetPath()
-        ancestor[row], animated[row] = _chain(parent, rows, chains)
+        ancestor[row], animated[row] = chain_above(parent, rows, chains)
         base = plans[ancestor[row]].prim if ancestor[row] >= 0 else None
         parents.append((parent, base))
         if path not in matrices:
-            matrices[path] = _relative_matrix(cache, parent, base)
+            matrices[path] = relative_matrix(cache, parent, base)
         matrix[row] = matrices[path]
     return ParentLayout(ancestor, matrix, animated, rest, scale), parents
 
@@ -183,8 +197,11 @@ def _read_scales(plans: list[_Plan], cache: UsdGeom.XformCache) -> tuple[NDArray
     return scale, [f"{path}: the shear of the authored transform is dropped" for path in paths]
 
 
-def _chain(prim: Usd.Prim, rows: dict[Sdf.Path, int], known: dict[Sdf.Path, tuple[int, bool]]) -> tuple[int, bool]:
+def chain_above(
+    prim: Usd.Prim, rows: dict[Sdf.Path, int], known: dict[Sdf.Path, tuple[int, bool]] | None = None
+) -> tuple[int, bool]:
     """Return the row of the nearest body at or above a prim, -1 without one, and whether it moves against that body."""
+    known = {} if known is None else known
     path = prim.GetPath()
     if path in known:
         return known[path]
@@ -198,13 +215,13 @@ def _chain(prim: Usd.Prim, rows: dict[Sdf.Path, int], known: dict[Sdf.Path, tupl
         if xformable and xformable.GetResetXformStack():
             result = (-1, animated)
         else:
-            above, above_animated = _chain(prim.GetParent(), rows, known)
+            above, above_animated = chain_above(prim.GetParent(), rows, known)
             result = (above, animated or above_animated)
     known[path] = result
     return result
 
 
-def _relative_matrix(cache: UsdGeom.XformCache, prim: Usd.Prim, base: Usd.Prim | None) -> NDArray[np.float64]:
+def relative_matrix(cache: UsdGeom.XformCache, prim: Usd.Prim, base: Usd.Prim | None) -> NDArray[np.float64]:
     """Return the matrix from a prim to a prim above it, or to the world."""
     if prim.IsPseudoRoot() or prim == base:
         return np.eye(4)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from usd_sim.errors import UsdSimWarning
+from usd_sim.geometry import transforms as tf
 from usd_sim.geometry.types import GeoType
 from usd_sim.model.types import JointTargetMode, JointType, ModelFlags, ShapeFlags
 
@@ -40,6 +41,7 @@ class Feature(StrEnum):
     ADHESION = "adhesion"
     KINEMATIC = "kinematic bodies"
     WORLD_GRAVITY = "gravity per world"
+    BODY_GRAVITY = "gravity per body"
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,10 @@ def host(model: Any, name: str) -> np.ndarray:
 
 
 def name_of(model: Any, frequency: str, row: int) -> str:
-    """Return the prim path of a row, or its label where it came from no prim."""
+    """Return the prim path of a row; the label of instances, and of what came from no prim."""
     paths, labels = model.array(f"{frequency}_path"), model.array(f"{frequency}_label")
+    if f"{frequency}_instancer" in model.table and model.array(f"{frequency}_instancer")[row]:
+        return labels[row]
     return paths[row] or labels[row] or f"{frequency} {row}"
 
 
@@ -233,6 +237,9 @@ def unsupported(model: Any, able: Capabilities) -> list[Unsupported]:
     gravity = host(model, "gravity")
     if Feature.WORLD_GRAVITY not in able.features and np.any(gravity != gravity[:1]):
         found.append(Unsupported(Feature.WORLD_GRAVITY, len(gravity), "all worlds have the gravity of the first"))
+    if Feature.BODY_GRAVITY not in able.features and model.body_count:
+        rows = np.flatnonzero(host(model, "body_gravity").any(axis=1))
+        found += _entry(model, Feature.BODY_GRAVITY, rows, "body", "fall by the gravity of their world")
     return found
 
 
@@ -248,6 +255,11 @@ class SolverBase:
     """
 
     supports: ClassVar[Capabilities] = Capabilities()
+
+    @property
+    def takes_inputs_cheaply(self) -> bool:
+        """Whether new inputs before every step cost little next to the step."""
+        return False
 
     def __init__(self, model: Any):
         self.model = model
@@ -275,6 +287,27 @@ class SolverBase:
             dt: Length of the step [s].
         """
         raise TypeError(f"{type(self).__name__} does not implement step()")
+
+    def follow(self, state: Any, rows: np.ndarray, here: np.ndarray, there: np.ndarray, seconds: float) -> None:
+        """Make kinematic bodies move from one pose to another, over the steps to come.
+
+        Args:
+            state: State that the next step starts at; may be written to.
+            rows: Bodies ``(n,)``.
+            here: Their poses X_WB now ``(n, 7)`` [m, xyzw].
+            there: Their poses in ``seconds``. In between the centre of mass moves on a straight line and the body turns
+                about a fixed axis; solvers that integrate another point move that one on a straight line.
+            seconds: Time that this takes [s]; bodies go on at these rates if they are told nothing else.
+        """
+        com = host(self.model, "body_com")[rows]
+        body_q, body_qd = state.body_q.numpy(), state.body_qd.numpy()
+        body_q[rows] = here
+        body_qd[rows, :3] = (tf.transform_point(there, com) - tf.transform_point(here, com)) / seconds
+        turn = tf.quat_multiply(there[:, 3:], tf.quat_conjugate(here[:, 3:]))
+        body_qd[rows, 3:] = tf.quat_to_rotation_vector(turn) / seconds
+        if state.body_q.device.is_cuda:
+            state.body_q.assign(body_q)
+            state.body_qd.assign(body_qd)
 
     def notify_model_changed(self, flags: ModelFlags) -> None:
         """Take over edits of the model's arrays.

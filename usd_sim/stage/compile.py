@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,57 +12,118 @@ from pxr import Usd, UsdPhysics
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.builder import ModelBuilder
 from usd_sim.model.configs import target_mode
-from usd_sim.model.fields import FIELDS, Frequency
+from usd_sim.model.fields import FIELDS, Frequency, field_table
 from usd_sim.model.finalize import coordinate_counts
 from usd_sim.model.types import BodyFlags, JointType, ShapeFlags, joint_dimensions
 from usd_sim.stage.coordinates import initial_coordinates, initial_velocities
+from usd_sim.stage.keyframes import apply_keyframe
+from usd_sim.stage.motion import TransformTimes
 from usd_sim.stage.read.bodies import BodySpecs, read_bodies
+from usd_sim.stage.read.copies import InstancedScan, instanced_scan
 from usd_sim.stage.read.filtering import read_filters
 from usd_sim.stage.read.joints import DOF_FIELDS, JointSpec, read_joints
 from usd_sim.stage.read.mass import MassSpecs, read_mass
 from usd_sim.stage.read.materials import MaterialSpecs, read_materials
+from usd_sim.stage.read.motion import find_followed, read_motion
+from usd_sim.stage.read.mujoco_rows import append_mujoco
 from usd_sim.stage.read.scan import Scan, scan
 from usd_sim.stage.read.scene import SceneSpec, read_scene
+from usd_sim.stage.read.scenes import SceneRows, assign_scenes, leave_out_others
 from usd_sim.stage.read.shapes import ShapeSpecs, read_shapes
 from usd_sim.stage.report import Report
+from usd_sim.stage.tile import tile
 from usd_sim.stage.topology import Forest, build_forest, merge_stacked
 
 __all__ = ["compile_stage"]
 
 
-def compile_stage(stage: Usd.Stage, builder: ModelBuilder, *, time: float | None = None) -> tuple[SceneSpec, Report]:
+def compile_stage(
+    stage: Usd.Stage,
+    builder: ModelBuilder,
+    *,
+    time: float | None = None,
+    scene: str | None = None,
+    keyframe: str | None = None,
+    dialects: Sequence[str] | None = None,
+) -> tuple[SceneSpec, Report]:
     """Append everything that a stage holds to a builder.
 
     Args:
         stage: The stage.
         builder: Where the rows go; its gravity and up axis are set from the stage.
         time: Time code that values and poses are read at; the stage's start if not given.
+        scene: The only scene to simulate; all of them if not given.
+        keyframe: The MjcKeyframe to start from; the poses of the stage if not given.
+        dialects: Families of properties to read, see :func:`usd_sim.stage.load.load`.
 
     Returns:
         What the stage says about the simulation, and what became of every property.
     """
-    found = scan(stage, time=time)
-    scene = read_scene(found)
+    found = instanced_scan(scan(stage, time=time, dialects=dialects))
+    if not isinstance(found, InstancedScan):
+        spec = _compile(found, stage, builder, scene, keyframe)
+        found.settle()
+        return spec, found.report
+    template = ModelBuilder()
+    spec = _compile(found, stage, template, scene, keyframe)
+    builder.gravity_vector = spec.gravity
+    own = tile(builder, template, found)
+    _renumber(spec, own)
+    found.tidy_report()
+    found.settle()
+    return spec, found.report
+
+
+def _compile(
+    found: Scan, stage: Usd.Stage, builder: ModelBuilder, picked: str | None, keyframe: str | None
+) -> SceneSpec:
+    """Append everything that was found on a stage to a builder, and return what it says about the simulation."""
+    scene = read_scene(found, picked)
+    if picked is not None and scene.others:
+        leave_out_others(found, scene)
     bodies = read_bodies(found)
     shapes = read_shapes(found, bodies)
+    times = TransformTimes(stage)
+    joints = find_followed(found, bodies, shapes, read_joints(found, bodies), times)
+    scenes = SceneRows()
+    if picked is None:
+        scenes, joints = assign_scenes(found, scene, bodies, shapes, joints)
     materials = read_materials(found, shapes.material)
     mass = read_mass(found, bodies, shapes, materials.density)
-    joints = read_joints(found, bodies)
+    mass.mass[bodies.promoted], mass.inertia[bodies.promoted], mass.com[bodies.promoted] = 0.0, 0.0, 0.0
     articulations = _Articulations(found, bodies)
     joints = merge_stacked(found, joints, articulations.adding_mobility)
     forest = build_forest(found, bodies, joints, articulations.root_rows)
     filters = read_filters(found, bodies, shapes, joints, articulations.without_self_collision(forest))
 
     builder.gravity_vector = scene.gravity
-    first_body = _append_bodies(builder, bodies, mass)
-    first_shape = _append_shapes(builder, first_body, shapes, materials, mass, filters)
+    first = {frequency: builder.columns.count(frequency) for frequency in builder.columns.table.frequencies}
+    first_body = _append_bodies(builder, found, bodies, mass, scenes)
+    first_shape = _append_shapes(builder, first_body, shapes, materials, mass, filters, scenes)
     _append_joints(builder, first_body, found, bodies, mass, forest, articulations)
+    append_mujoco(builder, found, bodies, first)
+    if keyframe is not None:
+        apply_keyframe(builder, found, keyframe)
     _report_massless(found, bodies, mass, forest)
+    scene.motion = read_motion(found, bodies, mass.com, mass.mass, first_body, builder, times)
+    rows, _, velocity = scene.motion.sample(0.0)
+    builder.body_qd[rows] = velocity
     if len(filters.pairs):
         builder.append(
             Frequency.SHAPE_PAIR, len(filters.pairs), shape_collision_filter_pairs=filters.pairs + first_shape
         )
-    return scene, found.report
+    return scene
+
+
+def _renumber(scene: SceneSpec, own: dict[str, np.ndarray]) -> None:
+    """Let what the scene says about rows speak of their new numbers."""
+    motion = scene.motion
+    if len(motion.rows):
+        motion.rows = own[Frequency.BODY][motion.rows]
+    motion.switches = [replace(switch, row=int(own[Frequency.BODY][switch.row])) for switch in motion.switches]
+    if motion.targets is not None:
+        motion.targets.position_dofs = own[Frequency.JOINT_DOF][motion.targets.position_dofs]
+        motion.targets.velocity_dofs = own[Frequency.JOINT_DOF][motion.targets.velocity_dofs]
 
 
 # --- articulations --------------------------------------------------------------------------------------------------
@@ -107,7 +170,9 @@ class _Articulations:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _append_bodies(builder: ModelBuilder, bodies: BodySpecs, mass: MassSpecs) -> int:
+def _append_bodies(builder: ModelBuilder, found: Scan, bodies: BodySpecs, mass: MassSpecs, scenes: SceneRows) -> int:
+    flags = np.where(bodies.kinematic, int(BodyFlags.KINEMATIC), 0)
+    flags[bodies.promoted] |= int(BodyFlags.PROMOTED)
     return builder.append(
         Frequency.BODY,
         len(bodies.paths),
@@ -115,16 +180,29 @@ def _append_bodies(builder: ModelBuilder, bodies: BodySpecs, mass: MassSpecs) ->
         body_path=bodies.paths,
         body_q=bodies.pose,
         body_qd=bodies.velocity,
-        body_flags=np.where(bodies.kinematic, int(BodyFlags.KINEMATIC), 0),
+        body_flags=flags,
         body_mass=mass.mass,
         body_com=mass.com,
         body_inertia=mass.inertia,
         body_lock_inertia=True,
+        **_gravity_compensation(found, bodies),
+        **scenes.body,
     )
 
 
+def _gravity_compensation(found: Scan, bodies: BodySpecs) -> dict[str, np.ndarray]:
+    fraction = found.column(bodies.paths, "mjc:body:gravcomp", 0.0)
+    return {"mujoco:gravcomp": fraction} if fraction.any() else {}
+
+
 def _append_shapes(
-    builder: ModelBuilder, first_body: int, shapes: ShapeSpecs, materials: MaterialSpecs, mass: MassSpecs, filters: Any
+    builder: ModelBuilder,
+    first_body: int,
+    shapes: ShapeSpecs,
+    materials: MaterialSpecs,
+    mass: MassSpecs,
+    filters: Any,
+    scenes: SceneRows,
 ) -> int:
     flags = np.where(
         shapes.enabled, int(ShapeFlags.VISIBLE | ShapeFlags.COLLIDE_SHAPES | ShapeFlags.COLLIDE_PARTICLES), 1
@@ -149,6 +227,8 @@ def _append_shapes(
         shape_filter_class=filters.filter_class,
         shape_filter_mask=filters.filter_mask,
         **materials.fields,
+        **shapes.extra,
+        **scenes.shape,
     )
 
 
@@ -255,10 +335,11 @@ def _append_specs(
             joint.path or f"{builder.body_path[end]} (free)" for joint, end in zip(joints, ends[:, 1], strict=True)
         ],
         joint_path=[joint.path for joint in joints],
+        **_stated_columns([(row, joint.extra) for row, joint in enumerate(joints)], len(joints)),
     )
-    q = np.concatenate(coordinates)
-    assert len(q) == coordinate_counts(kinds, dims).sum()
-    builder.append(Frequency.JOINT_COORD, len(q), joint_q=q)
+    q, sizes = np.concatenate(coordinates), coordinate_counts(kinds, dims)
+    assert len(q) == sizes.sum()
+    builder.append(Frequency.JOINT_COORD, len(q), joint_q=q, **_rest_coordinates(joints, sizes))
     builder.append(
         Frequency.JOINT_DOF, int(dims.sum()), joint_qd=np.concatenate(velocities), **_dof_columns(joints, dims)
     )
@@ -275,6 +356,9 @@ def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
     stated = [
         (start + i, dof) for start, joint in zip(starts, joints, strict=False) for i, dof in enumerate(joint.dofs)
     ]
+    balls = [
+        (start + i, joint.shared) for start, joint in zip(starts, joints, strict=False) if joint.shared for i in range(3)
+    ]
     axis = np.tile(np.eye(3), (count // 3 + 1, 1))[:count]
     bare = [
         (start, size) for start, size, joint in zip(starts, dims.sum(axis=1), joints, strict=False) if not joint.dofs
@@ -282,16 +366,24 @@ def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
     for start, size in bare:
         axis[start : start + size] = np.tile(np.eye(3), (2, 1))[:size]
     columns: dict[str, Any] = {"joint_axis": axis}
-    if not stated:
+    bounded = [(start, j.distance) for start, j in zip(starts, joints, strict=False) if j.kind == JointType.DISTANCE]
+    if not stated and not bounded and not balls:
         return columns
-    rows = np.array([row for row, _ in stated])
-    axis[rows] = [dof.axis for _, dof in stated]
-    values = np.array([dof.values for _, dof in stated])
-    anchors = np.array([dof.anchor for _, dof in stated])
+    rows = np.array([row for row, _ in stated], dtype=int)
+    axis[rows] = np.array([dof.axis for _, dof in stated]).reshape(-1, 3)
+    values = np.array([dof.values for _, dof in stated]).reshape(-1, len(DOF_FIELDS))
+    anchors = np.array([dof.anchor for _, dof in stated]).reshape(-1, 3)
+    stated += balls
+    rows = np.array([row for row, _ in stated], dtype=int)
+    values = np.concatenate([values, np.array([dof.values for _, dof in balls]).reshape(-1, len(DOF_FIELDS))])
+    anchors = np.concatenate([anchors, np.zeros((len(balls), 3))])
     for name, column in zip(DOF_FIELDS, values.T, strict=True):
         full = np.full(count, FIELDS[name].default, dtype=float)
         full[rows] = column
         columns[name] = full
+    columns.update(_stated_columns([(row, dof.extra) for row, dof in stated], count))
+    for start, (least, largest) in bounded:
+        columns["joint_limit_lower"][start], columns["joint_limit_upper"][start] = least, largest
     columns["joint_target_mode"] = target_mode(
         columns["joint_target_ke"], columns["joint_target_kd"], columns["joint_target_qd"]
     )
@@ -304,6 +396,26 @@ def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
     return columns
 
 
+def _stated_columns(stated: list[tuple[int, dict[str, Any]]], count: int) -> dict[str, np.ndarray]:
+    """Return columns of the fields that some rows state; the other rows keep the fallbacks."""
+    table = field_table()
+    columns: dict[str, np.ndarray] = {}
+    for row, values in stated:
+        for name, value in values.items():
+            if name not in columns:
+                columns[name] = np.asarray(table[name].allocate(count))
+            columns[name][row] = value
+    return columns
+
+
+def _rest_coordinates(joints: list[JointSpec], sizes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the column of the coordinates at which springs rest, where any is not 0."""
+    rest = np.zeros(int(sizes.sum()))
+    for start, joint in zip(np.cumsum(sizes) - sizes, joints, strict=True):
+        rest[start : start + len(joint.dofs)] = [dof.rest for dof in joint.dofs]
+    return {"joint_rest_q": rest} if rest.any() else {}
+
+
 def _link_mimics(
     builder: ModelBuilder, found: Scan, first: int, specs: list[JointSpec], trees: int, singles: int
 ) -> None:
@@ -311,12 +423,24 @@ def _link_mimics(
     if not followers:
         return
     row = {joint.path: first + i + (singles if i >= trees else 0) for i, joint in enumerate(specs)}
+    leaders = {joint.path: joint.leader for _, joint in followers}
     for i, joint in followers:
         mine = first + i + (singles if i >= trees else 0)
         if joint.leader not in row:
             found.report.error(joint.path, f"mimics {joint.leader}, which is no joint", property="newton:mimicJoint")
             continue
+        if _mimics_itself(leaders, joint.path):
+            found.report.error(joint.path, "mimics itself, if only by way of others", property="newton:mimicJoint")
+            continue
         builder.joint_mimic_joint[mine], builder.joint_mimic_coeffs[mine] = row[joint.leader], joint.mimic
+
+
+def _mimics_itself(leaders: dict[str, str], path: str) -> bool:
+    seen: set[str] = set()
+    while path in leaders and path not in seen:
+        seen.add(path)
+        path = leaders[path]
+    return path in seen
 
 
 def _report_massless(found: Scan, bodies: BodySpecs, mass: MassSpecs, forest: Forest) -> None:

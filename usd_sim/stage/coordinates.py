@@ -10,7 +10,7 @@ from usd_sim.stage.read.bodies import BodySpecs
 from usd_sim.stage.read.joints import DofSpec, JointSpec
 from usd_sim.stage.read.scan import Scan
 
-__all__ = ["initial_coordinates", "initial_velocities"]
+__all__ = ["POSE_TOLERANCE", "initial_coordinates", "initial_velocities", "pose_distance"]
 
 POSE_TOLERANCE = 1.0e-3
 """Distance [m] and angle [rad] by which authored poses may miss a joint before the report says so."""
@@ -31,7 +31,7 @@ def initial_coordinates(scan: Scan, bodies: BodySpecs, joints: list[JointSpec]) 
     residual = np.zeros((len(joints), 2))
     for i in _off_zero(joints, relative).tolist():
         result[i] = _coordinates(joints[i], relative[i])
-        residual[i] = _distance(_pose_at(joints[i], result[i]), relative[i])
+        residual[i] = pose_distance(_pose_at(joints[i], result[i]), relative[i])
     for i in np.flatnonzero((residual > POSE_TOLERANCE).any(axis=1)).tolist():
         scan.report.approximate(
             joints[i].path,
@@ -58,7 +58,8 @@ def relative_poses(bodies: BodySpecs, joints: list[JointSpec]) -> np.ndarray:
     return tf.transform_multiply(tf.transform_inverse(in_parent), in_child)
 
 
-def _distance(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+def pose_distance(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return distance and angle between two poses [m, rad]."""
     turn = tf.quat_multiply(tf.quat_conjugate(a[3:]), b[3:])
     return float(np.linalg.norm(a[:3] - b[:3])), 2.0 * float(np.arcsin(min(1.0, float(np.linalg.norm(turn[:3])))))
 

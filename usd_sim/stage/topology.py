@@ -13,6 +13,7 @@ import numpy as np
 
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.types import JointType
+from usd_sim.stage.coordinates import POSE_TOLERANCE, pose_distance
 from usd_sim.stage.read.bodies import BodySpecs
 from usd_sim.stage.read.joints import DofSpec, JointSpec
 from usd_sim.stage.read.scan import Scan
@@ -62,12 +63,15 @@ def build_forest(scan: Scan, bodies: BodySpecs, joints: list[JointSpec], roots: 
         joints: Joints, stacked ones merged already.
         roots: Rows of bodies that carry an articulation root, in order of preference.
     """
+    for joint in joints:
+        if joint.child < 0:
+            _turn_round(scan, joint)
     usable = [joint for joint in joints if not joint.excluded and joint.kind not in _NEVER_TREE]
     around: dict[int, list[JointSpec]] = {}
     for joint in usable:
         around.setdefault(joint.parent, []).append(joint)
         around.setdefault(joint.child, []).append(joint)
-    grower = _Grower(bodies, around)
+    grower = _Grower(scan, bodies, around)
     for joint in around.get(-1, []):
         grower.grow_from_world(joint)
     touched = [row for row in around if row >= 0]
@@ -90,19 +94,28 @@ def build_forest(scan: Scan, bodies: BodySpecs, joints: list[JointSpec], roots: 
     return Forest(grower.trees, np.flatnonzero(single), loops)
 
 
+def _turn_round(scan: Scan, joint: JointSpec) -> None:
+    """Exchange the sides of a joint; sliding and turning freedoms together cannot keep their order."""
+    joint.reverse()
+    if len({dof.angular for dof in joint.dofs}) > 1:
+        scan.report.approximate(
+            joint.path,
+            "the joint is turned round; its sliding freedoms lie along the axes of the other body",
+            remedy="exchange physics:body0 and physics:body1",
+        )
+
+
 class _Grower:
     """Grows one tree after another over the bodies not visited yet."""
 
-    def __init__(self, bodies: BodySpecs, around: dict[int, list[JointSpec]]):
-        self.bodies, self.around = bodies, around
+    def __init__(self, scan: Scan, bodies: BodySpecs, around: dict[int, list[JointSpec]]):
+        self.scan, self.bodies, self.around = scan, bodies, around
         self.visited: set[int] = set()
         self.taken: set[int] = set()
         self.trees: list[Tree] = []
 
     def grow_from_world(self, joint: JointSpec) -> None:
         """Grow a tree whose root is held by a joint to the world."""
-        if joint.child < 0:
-            joint.reverse()
         if joint.child not in self.visited:
             self._grow(Tree(joint.child, [joint], free=False))
 
@@ -123,7 +136,7 @@ class _Grower:
                 if other < 0 or other in self.visited or self.bodies.kinematic[other]:
                     continue
                 if joint.child == here:
-                    joint.reverse()
+                    _turn_round(self.scan, joint)
                 self.visited.add(other)
                 self.taken.add(id(joint))
                 tree.joints.append(joint)
@@ -163,6 +176,12 @@ def _merge(scan: Scan, stack: list[JointSpec]) -> JointSpec:
     first = next((joint for joint in stack if joint.dofs[0].angular), stack[0])
     X_c = np.concatenate([first.X_c[:3], [0.0, 0.0, 0.0, 1.0]])
     child_in_parent = tf.transform_multiply(first.X_p, tf.transform_inverse(first.X_c))
+    for joint in stack:
+        other = tf.transform_multiply(joint.X_p, tf.transform_inverse(joint.X_c))
+        if max(pose_distance(child_in_parent, other)) > POSE_TOLERANCE:
+            scan.report.approximate(
+                joint.path, f"its zero pose is taken to be that of {first.path}, it is stacked with"
+            )
     dofs: list[DofSpec] = []
     for joint in sorted(stack, key=lambda item: item.dofs[0].angular):
         dof = joint.dofs[0]

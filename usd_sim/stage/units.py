@@ -34,6 +34,10 @@ DIMENSIONS: dict[str, tuple[int, int, int]] = {
     "N·s/m": (1, 0, 0),
     "N·m/deg": (1, 2, -1),
     "N·m·s/deg": (1, 2, -1),
+    "rad": (0, 0, 0),
+    "N·m/rad": (1, 2, 0),
+    "N·m·s/rad": (1, 2, 0),
+    "kg/(m·s)": (1, -1, 0),
 }
 
 

@@ -90,6 +90,15 @@ class NativeBackend:
             mujoco.mj_comVel(self.model, self.data)
             self._fresh = True
 
+    def put_activations(self, address: np.ndarray, values: np.ndarray) -> None:
+        """Set some activations of actuators.
+
+        Args:
+            address: Places in ``act`` (n,).
+            values: Activations (n,).
+        """
+        self.data.act[address] = values
+
     def reset(self) -> None:
         """Forget all history."""
         mujoco.mj_resetData(self.model, self.data)

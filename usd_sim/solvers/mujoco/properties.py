@@ -15,6 +15,7 @@ from usd_sim.model.types import JointTargetMode
 from usd_sim.solvers.base import host
 from usd_sim.solvers.mujoco.gains import contact_solref, limit_solref
 from usd_sim.solvers.mujoco.layout import Layout
+from usd_sim.solvers.mujoco.natives import optional, write_actuators, write_tendons
 from usd_sim.solvers.mujoco.spec_builder import drive_actuators, scalar_frames
 
 __all__ = ["PropertyMap"]
@@ -43,6 +44,9 @@ class PropertyMap:
         actuator: MuJoCo actuator of each drive, in the order of ``drive_actuators``.
         kinematic_armature: Inertia added to the freedoms of kinematic bodies.
         mimic: MuJoCo equality and joint of each mimic ``(n, 2)``.
+        loop: MuJoCo equality and joint of each loop ``(n, 2)``.
+        native: MuJoCo actuator of each actuator of the ``mujoco`` namespace.
+        tendon: MuJoCo tendon of each tendon.
     """
 
     layout: Layout
@@ -58,6 +62,9 @@ class PropertyMap:
     actuator: Int
     kinematic_armature: float
     mimic: Int
+    loop: Int
+    native: Int
+    tendon: Int
 
     # --- everything -------------------------------------------------------------------------------------------------
 
@@ -67,6 +74,7 @@ class PropertyMap:
         self.write_armature(model, target)
         self.write_statistics(target)
         self.write_forces(model, target)
+        self.write_constraints(model, target)
         self.write_shapes(model, target)
 
     # --- joints -----------------------------------------------------------------------------------------------------
@@ -111,14 +119,24 @@ class PropertyMap:
     def write_forces(self, model: Any, target: mujoco.MjModel) -> None:
         """Write passive forces, limits and drives."""
         own, theirs = self.dofs(model)
-        target.dof_damping[theirs] = host(model, "joint_damping")[own]
         target.dof_frictionloss[theirs] = host(model, "joint_friction")[own]
-        stiffness = host(model, "joint_stiffness")
-        target.jnt_stiffness[self.scalar_joint] = stiffness[self.layout.scalar_dofs]
+        for name in ("solref", "solimp"):
+            column = optional(model, f"mujoco:{name}friction")
+            if column is not None:
+                getattr(target, f"dof_{name}")[theirs] = column[own]
+        stiffness, damping = host(model, "joint_stiffness"), host(model, "joint_damping")
+        # springs that MuJoCo fitted to the inertia keep what it found
+        fitted = optional(model, "mujoco:springdamper")
+        free = np.ones(model.joint_dof_count, bool) if fitted is None else ~(fitted > 0).all(axis=1)
+        target.dof_damping[theirs[free[own]]] = damping[own[free[own]]]
+        scalar = free[self.layout.scalar_dofs]
+        target.jnt_stiffness[self.scalar_joint[scalar]] = stiffness[self.layout.scalar_dofs[scalar]]
         starts = host(model, "joint_qd_start")
         target.jnt_stiffness[self.ball_joint] = stiffness[starts[self.layout.ball_joints]]
         self._write_limits(model, target)
+        self._write_ball_limits(model, target)
         self._write_drives(model, target)
+        write_actuators(model, target, self.native)
 
     def _write_limits(self, model: Any, target: mujoco.MjModel) -> None:
         """Bounds that are not in order lock the freedom: at their common value, or at 0 where they cross."""
@@ -126,15 +144,46 @@ class PropertyMap:
         lower, upper = (host(model, f"joint_limit_{side}")[dofs].astype(np.float64) for side in ("lower", "upper"))
         crossed = lower > upper
         lower[crossed], upper[crossed] = 0.0, 0.0
+        ref = self.reference(model)
+        lower, upper = lower + ref, upper + ref
         target.jnt_limited[self.scalar_joint] = np.isfinite(lower) | np.isfinite(upper)
         target.jnt_range[self.scalar_joint, 0] = np.maximum(lower, -_FAR)
         target.jnt_range[self.scalar_joint, 1] = np.minimum(upper, _FAR)
+        impedance = optional(model, "mujoco:solimplimit")
+        if impedance is not None:
+            target.jnt_solimp[self.scalar_joint] = impedance[dofs]
+        margin = optional(model, "mujoco:limit_margin")
+        if margin is not None:
+            target.jnt_margin[self.scalar_joint] = margin[dofs]
         target.jnt_solref[self.scalar_joint] = limit_solref(
             host(model, "joint_limit_ke")[dofs].astype(np.float64),
             host(model, "joint_limit_kd")[dofs].astype(np.float64),
             target.dof_invweight0[self.scalar_dof],
             target.jnt_solimp[self.scalar_joint, 1],
         )
+        stated = optional(model, "mujoco:solreflimit")
+        if stated is not None:
+            rows = np.flatnonzero(np.isfinite(stated[dofs]).all(axis=1))
+            target.jnt_solref[self.scalar_joint[rows]] = stated[dofs[rows]]
+
+    def _write_ball_limits(self, model: Any, target: mujoco.MjModel) -> None:
+        largest = optional(model, "mujoco:ball_limit")
+        if largest is None or len(self.ball_joint) == 0:
+            return
+        angle = largest[self.layout.ball_joints].astype(np.float64)
+        dofs = host(model, "joint_qd_start")[self.layout.ball_joints]
+        target.jnt_limited[self.ball_joint] = np.isfinite(angle)
+        target.jnt_range[self.ball_joint, 1] = np.where(np.isfinite(angle), angle, 0.0)
+        for name, attribute in (("solreflimit", "solref"), ("solimplimit", "solimp"), ("limit_margin", "margin")):
+            column = optional(model, f"mujoco:{name}")
+            if column is not None:
+                rows = np.flatnonzero(np.isfinite(column[dofs].reshape(len(dofs), -1)).all(axis=1))
+                getattr(target, f"jnt_{attribute}")[self.ball_joint[rows]] = column[dofs[rows]]
+
+    def reference(self, model: Any) -> Any:
+        """Return MuJoCo's coordinate of each scalar freedom where ours is 0; 0.0 where no joint has one."""
+        ref = optional(model, "mujoco:ref")
+        return 0.0 if ref is None else ref[self.layout.scalar_dofs].astype(np.float64)
 
     def _write_drives(self, model: Any, target: mujoco.MjModel) -> None:
         effort = host(model, "joint_effort_limit").astype(np.float64)
@@ -142,6 +191,12 @@ class PropertyMap:
         target.jnt_actfrclimited[self.scalar_joint] = np.isfinite(bounded)
         bounded = np.where(np.isfinite(bounded), bounded, 0.0)
         target.jnt_actfrcrange[self.scalar_joint] = np.stack([-bounded, bounded], axis=1)
+        stated = optional(model, "mujoco:actuatorfrcrange")
+        if stated is not None:
+            own = stated[self.layout.scalar_dofs].astype(np.float64)
+            rows = np.flatnonzero(np.isfinite(own).any(axis=1))
+            target.jnt_actfrclimited[self.scalar_joint[rows]] = True
+            target.jnt_actfrcrange[self.scalar_joint[rows]] = np.clip(own[rows], -_FAR, _FAR)
         dofs, is_velocity = drive_actuators(model, self.layout)
         if len(dofs) == 0:
             return
@@ -163,7 +218,8 @@ class PropertyMap:
     def write_reference(self, model: Any, target: mujoco.MjModel) -> None:
         """Write where passive springs rest."""
         rest = host(model, "joint_rest_q").astype(np.float64)
-        target.qpos_spring[target.jnt_qposadr[self.scalar_joint]] = rest[self.layout.scalar_coords]
+        place = target.jnt_qposadr[self.scalar_joint]
+        target.qpos_spring[place] = rest[self.layout.scalar_coords] + self.reference(model)
         if len(self.ball_joint):
             starts = host(model, "joint_q_start").astype(np.int64)
             turned = rest[starts[self.layout.ball_joints][:, None] + np.arange(4)]
@@ -190,10 +246,22 @@ class PropertyMap:
         if len(self.ball_joint):
             target.jnt_pos[self.ball_joint] = host(model, "joint_X_c")[layout.ball_joints, :3]
 
-    def write_mimics(self, model: Any, target: mujoco.MjModel) -> None:
-        """Write offsets and ratios of mimics."""
+    def write_constraints(self, model: Any, target: mujoco.MjModel) -> None:
+        """Write equalities and tendons: what they are made of, and how hard they are."""
         if len(self.mimic):
             target.eq_data[self.mimic[:, 0], :2] = host(model, "joint_mimic_coeffs")[self.mimic[:, 1]]
+            higher = optional(model, "mujoco:mimic_polycoef")
+            if higher is not None:
+                target.eq_data[self.mimic[:, 0], 2:5] = higher[self.mimic[:, 1]]
+        scale = optional(model, "mujoco:equality_torquescale")
+        if scale is not None and len(self.loop):
+            target.eq_data[self.loop[:, 0], 10] = scale[self.loop[:, 1]]
+        both = np.concatenate([self.mimic, self.loop])
+        for name in ("solref", "solimp"):
+            column = optional(model, f"mujoco:equality_{name}")
+            if column is not None:
+                getattr(target, f"eq_{name}")[both[:, 0]] = column[both[:, 1]]
+        write_tendons(model, target, self.tendon)
 
     # --- shapes -----------------------------------------------------------------------------------------------------
 
@@ -216,6 +284,7 @@ class PropertyMap:
         target.geom_solref[self.geom] = contact_solref(
             host(model, "shape_material_ke")[rows], host(model, "shape_material_kd")[rows]
         )
+        self._write_contact_natives(model, target, rows)
         target.geom_rgba[self.geom, :3] = host(model, "shape_color")[rows]
         margin = host(model, "shape_margin")[rows].astype(np.float64)
         target.geom_margin[self.geom] = margin
@@ -224,3 +293,17 @@ class PropertyMap:
         # derived by the compiler: how far the geoms of each body reach for contacts
         target.body_margin[:] = 0.0
         np.maximum.at(target.body_margin, target.geom_bodyid[self.geom], margin + gap)
+
+    def _write_contact_natives(self, model: Any, target: mujoco.MjModel, rows: Int) -> None:
+        """Write what shapes state in MuJoCo's own terms."""
+        condim, solref = optional(model, "mujoco:condim"), optional(model, "mujoco:solref")
+        if condim is not None:
+            stated = condim[rows] > 0
+            target.geom_condim[self.geom[stated]] = condim[rows[stated]]
+        if solref is not None:
+            stated = np.isfinite(solref[rows]).all(axis=1)
+            target.geom_solref[self.geom[stated]] = solref[rows[stated]]
+        for name in ("priority", "solmix", "solimp"):
+            column = optional(model, f"mujoco:{name}")
+            if column is not None:
+                getattr(target, f"geom_{name}")[self.geom] = column[rows]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usd_sim.errors import UsdSimError, UsdSimWarning
+from usd_sim.geometry import transforms as tf
 from usd_sim.model.types import JointType, ModelFlags
 from usd_sim.solvers.base import Capabilities, Feature, SolverBase, host
 from usd_sim.solvers.mujoco.config import MuJoCoConfig
@@ -22,6 +23,7 @@ from usd_sim.solvers.mujoco.filtering import CollisionRules, compile_filter
 from usd_sim.solvers.mujoco.inertials import inertials
 from usd_sim.solvers.mujoco.layout import plan
 from usd_sim.solvers.mujoco.native import NativeBackend
+from usd_sim.solvers.mujoco.natives import optional
 from usd_sim.solvers.mujoco.properties import PropertyMap
 from usd_sim.solvers.mujoco.spec_builder import SHAPE_TYPES, SpecBuilder, drive_actuators
 from usd_sim.solvers.mujoco.state_sync import Ids, StateSync
@@ -37,7 +39,6 @@ _FEATURES = frozenset(Feature) - {
     Feature.LOOP_FORCES,
     Feature.RESTITUTION,
     Feature.ADHESION,
-    Feature.WORLD_GRAVITY,
 }
 
 
@@ -130,15 +131,30 @@ class SolverMuJoCo(SolverBase):
             self.backend = WarpBackend(self.mj_model, self.config, model.device)
         self.mj_data = self.backend.data
         self.sync = StateSync(model, self.layout, self.ids)
+        self._free_of_body = np.full(model.body_count, -1)
+        self._free_of_body[self.ids.free_body] = np.arange(len(self.ids.free_body))
         self._kinematic = self.properties.kinematic_dofs(self.mj_model)
+        self._followed: list[tuple[Any, ...]] = []
         dofs, is_velocity = self._drives
         actuator = self.properties.actuator
         self._position_drives = actuator[~is_velocity], dofs[~is_velocity]
         self._velocity_drives = actuator[is_velocity], dofs[is_velocity]
+        ref = optional(model, "mujoco:ref")
+        self._position_shift = 0.0 if ref is None else ref[self._position_drives[1]]
+        self._put_activations()
+        self._extra_weight = self._find_extra_weight()
         self._seen: dict[str, bytes] = {}
         self._turning_forces = False
         self._stale: Any = None
         self._start({name: host(model, name) for name in _STATE})
+
+    def _find_extra_weight(self) -> NDArray[Any]:
+        """Return what bodies weigh beyond their weight in MuJoCo's one gravity ``(body_count, 3)`` [N]."""
+        model, gravity = self.model, host(self.model, "gravity").astype(np.float64)
+        extra = host(model, "body_gravity").astype(np.float64)
+        extra += gravity[np.maximum(host(model, "body_world"), 0)] - gravity[0]
+        extra[self.layout.is_kinematic] = 0.0
+        return extra * self.mj_model.body_mass[self.ids.body][:, None]
 
     def _compile(self) -> mujoco.MjModel:
         movable = self.model.body_count - int(np.count_nonzero(self.layout.is_static))
@@ -207,6 +223,9 @@ class SolverMuJoCo(SolverBase):
         backend = self.backend
         if len(self._kinematic):
             backend.sync_host()
+            for motion in self._followed:
+                self._write_followed(*motion)
+            self._followed.clear()
             backend.state.qvel[self._kinematic] = self._prescribed
             backend.dirty = True
         backend.advance(dt, substeps)
@@ -229,7 +248,36 @@ class SolverMuJoCo(SolverBase):
         """Start again from a state, without any history: as if newly made."""
         self.backend.reset()
         self._seen.clear()
+        self._followed.clear()
+        self._put_activations()
         self._start({name: host_of(getattr(state, name)) for name in _STATE})
+
+    @property
+    def takes_inputs_cheaply(self) -> bool:
+        """Whether new inputs before every step cost little next to the step: where no device must be waited for."""
+        return self.use_mujoco_cpu
+
+    def follow(self, state: Any, rows: NDArray[Any], here: NDArray[Any], there: NDArray[Any], seconds: float) -> None:
+        """Make kinematic bodies move from one pose to another; see :meth:`SolverBase.follow`.
+
+        The state is not touched: :meth:`advance` writes these rows into MuJoCo's. MuJoCo integrates body origins, so
+        those are what moves on a straight line, and the poses are met exactly. Bodies that a joint holds stop.
+        """
+        self._followed.append((rows, here, there, seconds))
+
+    def _write_followed(self, rows: NDArray[Any], here: NDArray[Any], there: NDArray[Any], seconds: float) -> None:
+        sync, state = self.sync, self.backend.state
+        joint = self._free_of_body[rows]
+        free = joint >= 0
+        held = np.isin(self.mj_model.dof_bodyid, self.ids.body[rows[~free]])
+        state.qvel[held] = 0.0
+        joint, here, there = joint[free], here[free], there[free]
+        state.qpos[sync.free_qpos[joint]] = here[:, [0, 1, 2, 6, 3, 4, 5]]
+        state.qvel[sync.free_qvel[joint, :3]] = (there[:, :3] - here[:, :3]) / seconds
+        # MuJoCo turns free bodies by rates in the body frame; about a fixed axis these are constant, too
+        turn = tf.quat_multiply(tf.quat_conjugate(here[:, 3:]), there[:, 3:])
+        state.qvel[sync.free_qvel[joint, 3:]] = tf.quat_to_rotation_vector(turn) / seconds
+        self._prescribed = state.qvel[self._kinematic].copy()
 
     def is_finite(self) -> bool:
         """Whether all positions and velocities are numbers."""
@@ -239,6 +287,15 @@ class SolverMuJoCo(SolverBase):
     def contact_count(self) -> int:
         """Number of contacts found in the last step."""
         return self.backend.contact_count
+
+    def _put_activations(self) -> None:
+        """Set the activations of actuators to the initial ones."""
+        act = optional(self.model, "mujoco:actuator_act")
+        if act is None or self.mj_model.na == 0:
+            return
+        address = self.mj_model.actuator_actadr[self.properties.native]
+        has = address >= 0
+        self.backend.put_activations(address[has], act[has])
 
     # --- state in ---------------------------------------------------------------------------------------------------
 
@@ -327,8 +384,15 @@ class SolverMuJoCo(SolverBase):
                 target = host_of(getattr(control, name))
                 if self._changed(name, target):
                     backend.sync_host()
-                    backend.ctrl[actuators] = target[dofs]
+                    shift = self._position_shift if name == "joint_target_q" else 0.0
+                    backend.ctrl[actuators] = target[dofs] + shift
                     backend.dirty = True
+        if len(self.properties.native):
+            native = host_of(control.mujoco.ctrl)
+            if self._changed("mujoco:ctrl", native):
+                backend.sync_host()
+                backend.ctrl[self.properties.native] = native
+                backend.dirty = True
         joint_f, body_f = host_of(control.joint_f), host_of(state.body_f)
         moved = [self._changed("joint_f", joint_f), self._changed("body_f", body_f)]
         if any(moved) or self._turning_forces:
@@ -340,6 +404,7 @@ class SolverMuJoCo(SolverBase):
         """Write applied forces: wrenches at the COM, world frame, for bodies and free joints, generalised ones else."""
         sync, ids, backend = self.sync, self.ids, self.backend
         backend.xfrc_applied[ids.body] = body_f
+        backend.xfrc_applied[ids.body, :3] += self._extra_weight
         if len(sync.jointed):
             backend.xfrc_applied[ids.body[sync.jointed_bodies]] += sync.free_to_world(
                 joint_f[sync.free_dofs], backend.state
@@ -392,8 +457,11 @@ class SolverMuJoCo(SolverBase):
             properties.write_forces(model, target)
         if flags & ModelFlags.SHAPE_PROPERTIES:
             properties.write_shapes(model, target)
+        if flags & (ModelFlags.MODEL_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
+            self._extra_weight = self._find_extra_weight()
+            self._seen.pop("body_f", None)  # so that the forces are written again
         if flags & ModelFlags.CONSTRAINT_PROPERTIES:
-            properties.write_mimics(model, target)
+            properties.write_constraints(model, target)
         self.backend.model_changed()
 
     def _needs_rebuild(self, flags: ModelFlags) -> bool:
@@ -471,6 +539,12 @@ def _ids(elements: list[Any]) -> NDArray[np.int64]:
     return np.fromiter((element.id for element in elements), np.int64, len(elements))
 
 
+def _pairs(elements: list[tuple[Any, int]]) -> NDArray[np.int64]:
+    """Return the id and the row of each element ``(n, 2)``."""
+    rows = np.array([row for _, row in elements], np.int64)
+    return np.stack([_ids([element for element, _ in elements]), rows], axis=1)
+
+
 def _maps(builder: SpecBuilder, target: mujoco.MjModel) -> tuple[Ids, PropertyMap]:
     """Return where the model's rows are in a compiled model."""
     body, scalar, ball, free = (_ids(rows) for rows in (builder.bodies, builder.scalars, builder.balls, builder.frees))
@@ -487,7 +561,6 @@ def _maps(builder: SpecBuilder, target: mujoco.MjModel) -> tuple[Ids, PropertyMa
         free_q=qpos[free],
         free_v=dof[free],
     )
-    equalities = _ids([element for element, _ in builder.mimics])
     properties = PropertyMap(
         layout=builder.layout,
         body=body,
@@ -501,6 +574,9 @@ def _maps(builder: SpecBuilder, target: mujoco.MjModel) -> tuple[Ids, PropertyMa
         geom_shape=np.array(builder.geom_shapes, np.int64),
         actuator=_ids(builder.actuators),
         kinematic_armature=builder.kinematic_armature,
-        mimic=np.stack([equalities, np.array([row for _, row in builder.mimics], np.int64)], axis=1),
+        mimic=_pairs(builder.mimics),
+        loop=_pairs(builder.loops),
+        native=_ids(builder.natives),
+        tendon=_ids(builder.tendons),
     )
     return ids, properties

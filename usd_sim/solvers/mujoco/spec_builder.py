@@ -19,10 +19,12 @@ from usd_sim.geometry.types import GeoType
 from usd_sim.model.types import JointTargetMode, JointType, ShapeFlags
 from usd_sim.solvers.base import Unsupported, host, name_of
 from usd_sim.solvers.mujoco.config import MuJoCoConfig
+from usd_sim.solvers.mujoco.fields import ACTUATOR, TENDON
 from usd_sim.solvers.mujoco.filtering import CollisionFilter
 from usd_sim.solvers.mujoco.inertials import Inertials, typical_mass
 from usd_sim.solvers.mujoco.layout import Layout
 from usd_sim.solvers.mujoco.meshes import cone_points, hull_points
+from usd_sim.solvers.mujoco.natives import add_actuators, add_tendons, count, optional, wrapped_shapes
 
 __all__ = ["SHAPE_TYPES", "SpecBuilder", "drive_actuators", "shape_is_built"]
 
@@ -56,11 +58,16 @@ def _wxyz(pose: NDArray[Any]) -> list[list[float]]:
 
 
 def shape_is_built(model: Any, config: MuJoCoConfig) -> NDArray[np.bool_]:
-    """Return the shapes that MuJoCo gets ``(shape_count,)``: colliders, sites, and all others on request."""
+    """Return the shapes that MuJoCo gets ``(shape_count,)``.
+
+    Colliders, sites, what tendons bend around, and all others on request.
+    """
     flags, types = host(model, "shape_flags"), host(model, "shape_type")
     known = np.isin(types, [int(geo) for geo in SHAPE_TYPES])
     site = (flags & ShapeFlags.SITE) != 0
-    return site | (known & (((flags & ShapeFlags.COLLIDE_SHAPES) != 0) | config.include_visuals))
+    wanted = ((flags & ShapeFlags.COLLIDE_SHAPES) != 0) | config.include_visuals
+    wanted[wrapped_shapes(model)] = True
+    return site | (known & wanted)
 
 
 def drive_actuators(model: Any, layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -99,6 +106,10 @@ class SpecBuilder:
         frees: Element of each free body, with ``free_bodies``.
         geoms: Element of each shape in ``geom_shapes``.
         actuators: Element of each of :func:`drive_actuators`.
+        natives: Element of each actuator of the ``mujoco`` namespace.
+        tendons: Element of each tendon.
+        loops: Element and joint of each equality that closes a loop.
+        mimics: Element and joint of each mimic.
         prims: Prim path or label of each named element.
         unsupported: Joints that could not be expressed.
     """
@@ -117,7 +128,11 @@ class SpecBuilder:
     geoms: list[Any] = field(default_factory=list)
     geom_shapes: list[int] = field(default_factory=list)
     actuators: list[Any] = field(default_factory=list)
+    natives: list[Any] = field(default_factory=list)
+    tendons: list[Any] = field(default_factory=list)
+    loops: list[tuple[Any, int]] = field(default_factory=list)
     mimics: list[tuple[Any, int]] = field(default_factory=list)
+    shape_names: dict[int, str] = field(default_factory=dict)
     prims: dict[str, str] = field(default_factory=dict)
     unsupported: list[Unsupported] = field(default_factory=list)
 
@@ -135,6 +150,7 @@ class SpecBuilder:
         self._add_actuators()
         self._add_loops()
         self._add_mimics()
+        self._add_natives()
         return self.spec
 
     @property
@@ -181,6 +197,7 @@ class SpecBuilder:
         mass, com, moments = masses.mass.tolist(), masses.com.tolist(), masses.moments.tolist()
         principal = masses.rotation[:, [3, 0, 1, 2]].tolist()
         parents = layout.parent.tolist()
+        held_up = optional(self.model, "mujoco:gravcomp")
         self.bodies = [None] * len(parents)
         world = self.spec.worldbody
         for row in layout.order.tolist():
@@ -195,6 +212,8 @@ class SpecBuilder:
                 inertia=moments[row],
                 explicitinertial=True,
             )
+            if held_up is not None:
+                self.bodies[row].gravcomp = float(held_up[row])
 
     # --- joints -----------------------------------------------------------------------------------------------------
 
@@ -236,6 +255,10 @@ class SpecBuilder:
         names = model.joint_dof_name
         linear = layout.scalar_is_linear.tolist()
         prescribed = self.kinematic_armature
+        rest = host(model, "joint_rest_q").astype(np.float64)[layout.scalar_coords]
+        ref, fitted, helped = (
+            optional(model, f"mujoco:{name}") for name in ("ref", "springdamper", "actuatorgravcomp")
+        )
         for i, (dof, body) in enumerate(zip(layout.scalar_dofs.tolist(), layout.scalar_bodies.tolist(), strict=True)):
             suffix = ""
             if sizes[holder[body]] > 1:
@@ -247,6 +270,12 @@ class SpecBuilder:
                 axis=axes[i],
                 armature=prescribed if kinematic[body] else armature[dof],
             )
+            joint.ref = 0.0 if ref is None else float(ref[dof])
+            joint.springref = rest[i] + joint.ref
+            if fitted is not None:
+                joint.springdamper = fitted[dof].astype(np.float64)
+            if helped is not None:
+                joint.actgravcomp = int(helped[dof])
             self.scalars.append(joint)
 
     # --- shapes -----------------------------------------------------------------------------------------------------
@@ -270,7 +299,7 @@ class SpecBuilder:
         assets: dict[tuple[Any, ...], str] = {}
         for row in shapes.tolist():
             owner = self.spec.worldbody if body[row] < 0 else self.bodies[body[row]]
-            name = self._name("geom", "shape", row)
+            name = self.shape_names[row] = self._name("geom", "shape", row)
             if flags[row] & ShapeFlags.SITE:
                 self._add_site(owner, name, types[row], sizes[row], pos[row], quat[row])
                 continue
@@ -314,7 +343,9 @@ class SpecBuilder:
     def _mesh(self, row: int, kind: int, scale: NDArray[np.float64], assets: dict[tuple[Any, ...], str]) -> str:
         """Return the name of the mesh asset of a shape, shared by shapes of the same source and scale."""
         source = self.model.shape_source[row]
-        key = (kind == GeoType.CONE, None if kind == GeoType.CONE else id(source), *scale.tolist())
+        stated = optional(self.model, "mujoco:mesh_inertia")
+        way = -1 if stated is None or kind == GeoType.CONE else int(stated[row])
+        key = (kind == GeoType.CONE, None if kind == GeoType.CONE else id(source), way, *scale.tolist())
         if key in assets:
             return assets[key]
         shape = name_of(self.model, "shape", row)
@@ -325,6 +356,10 @@ class SpecBuilder:
         mesh = self.spec.add_mesh(name=name, uservert=points.ravel())
         mesh.maxhullvert = limit if limit > 3 else -1
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        if way >= 0 and len(points) == len(source.vertices):
+            # MuJoCo's collision depends a little on the frame that it gives to a mesh
+            mesh.userface = np.asarray(source.indices, np.int32).ravel()
+            mesh.inertia = _MESH_INERTIA[way]
         assets[key] = name
         return name
 
@@ -409,13 +444,14 @@ class SpecBuilder:
             pos, quat = tf.transform_point(frame, offset).tolist(), _wxyz(frame[None])[0]
             owner.add_site(name=name, pos=pos, quat=quat, size=[_SITE_SIZE] * 3)
             sites.append(name)
-        self.spec.add_equality(
+        equality = self.spec.add_equality(
             name=self._name("equality", "joint", row, suffix),
             type=mujoco.mjtEq.mjEQ_WELD if kind == "weld" else mujoco.mjtEq.mjEQ_CONNECT,
             objtype=mujoco.mjtObj.mjOBJ_SITE,
             name1=sites[0],
             name2=sites[1],
         )
+        self.loops.append((equality, row))
 
     # --- mimic ------------------------------------------------------------------------------------------------------
 
@@ -450,6 +486,31 @@ class SpecBuilder:
             message = "only hinges and sliders of equal freedoms can follow one another"
             self.unsupported.append(Unsupported("mimic", len(lost), message, names))
 
+    # --- the mujoco namespace ---------------------------------------------------------------------------------------
+
+    def _add_natives(self) -> None:
+        """Add tendons and actuators, which refer to what is there by name."""
+        model, layout = self.model, self.layout
+        names: dict[str, dict[int, str]] = {
+            "dof": dict(zip(layout.scalar_dofs.tolist(), (joint.name for joint in self.scalars), strict=True)),
+            "shape": self.shape_names,
+            "body": {row: body.name for row, body in enumerate(self.bodies)},
+            "joint": dict(zip(layout.ball_joints.tolist(), (joint.name for joint in self.balls), strict=True)),
+        }
+        holder = layout.holder[self.free_bodies].tolist()
+        names["joint"] |= {row: joint.name for row, joint in zip(holder, self.frees, strict=True) if row >= 0}
+        for kind, frequency in (("tendon", TENDON), ("actuator", ACTUATOR)):
+            names[kind] = {row: self._name(kind, frequency, row) for row in range(count(model, frequency))}
+        self.tendons = add_tendons(self.spec, model, names)
+        self.natives = add_actuators(self.spec, model, names)
+
+
+_MESH_INERTIA = (
+    mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX,
+    mujoco.mjtMeshInertia.mjMESH_INERTIA_EXACT,
+    mujoco.mjtMeshInertia.mjMESH_INERTIA_LEGACY,
+    mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
+)
 
 _UNIT_GEAR = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 

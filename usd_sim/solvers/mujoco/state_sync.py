@@ -1,7 +1,7 @@
 """Conversions between a model's state and MuJoCo's, for all rows at once through index arrays built once.
 
-Conventions. MuJoCo: quaternions w, x, y, z; a free joint moves the body's origin (world frame) and turns in the body
-frame; a ball turns in the body frame, its quaternion relative to the pose at coordinate 0. Here: quaternions x, y, z,
+Conventions. MuJoCo: hinges and slides count from their reference; quaternions w, x, y, z; a free joint moves the
+body's origin (world frame) and turns in the body frame; a ball turns in the body frame, its quaternion relative to the pose at coordinate 0. Here: quaternions x, y, z,
 w; joint coordinates are the joint frame in the child seen from that in the parent; velocities of free joints are those
 of the centre of mass and of rotation, those of balls the rotation of the child, all in the joint frame in the parent.
 """
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from usd_sim.geometry import transforms as tf
 from usd_sim.solvers.base import host
 from usd_sim.solvers.mujoco.layout import Layout
+from usd_sim.solvers.mujoco.natives import optional
 
 __all__ = ["Ids", "MuJoCoState", "StateSync"]
 
@@ -90,6 +91,8 @@ class StateSync:
 
     def __init__(self, model: Any, layout: Layout, ids: Ids):
         self.ids = ids
+        ref = optional(model, "mujoco:ref")
+        self.scalar_ref = 0.0 if ref is None else ref[layout.scalar_dofs].astype(np.float64)
         self.scalar_coords, self.scalar_dofs = layout.scalar_coords, layout.scalar_dofs
         q_start, qd_start = (
             host(model, "joint_q_start").astype(np.int64),
@@ -128,7 +131,7 @@ class StateSync:
             body_q: Body poses ``(body_count, 7)``; read for bodies without a joint alone.
             out: Receives ``qpos``; its ``xpos`` and ``xquat`` place parents of free joints that have one.
         """
-        out.qpos[self.ids.scalar_q] = joint_q[self.scalar_coords]
+        out.qpos[self.ids.scalar_q] = joint_q[self.scalar_coords] + self.scalar_ref
         if len(self.ball_coords):
             turned = tf.quat_normalize(joint_q[self.ball_coords])
             local = tf.quat_multiply(tf.quat_multiply(self.ball_frame, turned), tf.quat_conjugate(self.ball_frame))
@@ -235,7 +238,7 @@ class StateSync:
             joint_q: Receives coordinates ``(joint_coord_count,)``; those of loop joints are left.
             joint_qd: Receives velocities ``(joint_dof_count,)``.
         """
-        joint_q[self.scalar_coords] = at.qpos[self.ids.scalar_q]
+        joint_q[self.scalar_coords] = at.qpos[self.ids.scalar_q] - self.scalar_ref
         joint_qd[self.scalar_dofs] = at.qvel[self.ids.scalar_v]
         if len(self.ball_coords):
             local = at.qpos[self.ball_qpos][:, _XYZW]

@@ -128,6 +128,13 @@ class WarpBackend(NativeBackend):
         with wp.ScopedDevice(self.device):
             mujoco_warp.reset_data(self.device_model, self.device_data)
 
+    def put_activations(self, address: np.ndarray, values: np.ndarray) -> None:
+        """Set some activations of actuators; see :meth:`NativeBackend.put_activations`."""
+        super().put_activations(address, values)
+        act = self.device_data.act.numpy()
+        act[0, address] = values
+        self.device_data.act.assign(act)
+
     def model_changed(self) -> None:
         """Bring edits of MuJoCo's model to the device."""
         super().model_changed()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from usd_sim.stage.dialects import foreign, newton, physics
-from usd_sim.stage.dialects.rules import BUILT_IN_SCHEMAS, Rule, RuleIndex
+from usd_sim.stage.dialects import foreign, mjc, newton, physics
+from usd_sim.stage.dialects.rules import BUILT_IN_SCHEMAS, DIALECTS, Rule, RuleIndex, check_dialects, dialect_of
 
-__all__ = ["BUILT_IN_SCHEMAS", "RULES", "Rule", "RuleIndex"]
+__all__ = ["BUILT_IN_SCHEMAS", "DIALECTS", "RULES", "Rule", "RuleIndex", "check_dialects", "dialect_of"]
 
-RULES = RuleIndex([*physics.RULES, *newton.RULES, *foreign.RULES])
+RULES = RuleIndex([*physics.RULES, *newton.RULES, *mjc.RULES, *foreign.RULES])

@@ -59,6 +59,8 @@ _JOINT = [
     Rule("physics:axis", "PhysicsRevoluteJoint", "joint_axis", fallback="X", structural=True),
     Rule("physics:axis", "PhysicsPrismaticJoint", "joint_axis", fallback="X", structural=True),
     Rule("physics:axis", "PhysicsSphericalJoint", fallback="X", structural=True),
+    Rule("physics:coneAngle0Limit", "PhysicsSphericalJoint", "", "deg", -1.0, (-1.0,)),
+    Rule("physics:coneAngle1Limit", "PhysicsSphericalJoint", "", "deg", -1.0, (-1.0,)),
     Rule("physics:lowerLimit", "PhysicsRevoluteJoint", "joint_limit_lower", "deg", -_INF, may_be_infinite=True),
     Rule("physics:upperLimit", "PhysicsRevoluteJoint", "joint_limit_upper", "deg", _INF, may_be_infinite=True),
     Rule("physics:lowerLimit", "PhysicsPrismaticJoint", "joint_limit_lower", "m", -_INF, may_be_infinite=True),

@@ -10,7 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["BUILT_IN_SCHEMAS", "Rule", "RuleIndex"]
+from usd_sim.errors import ExitCode, UsdSimError
+
+__all__ = ["BUILT_IN_SCHEMAS", "DIALECTS", "Rule", "RuleIndex", "check_dialects", "dialect_of"]
+
+DIALECTS = ("newton", "mjc", "physx")
+"""Families of properties besides UsdPhysics, which is always read and comes last; the first that speaks counts."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,7 @@ class Rule:
         sentinels: Values that mean "no opinion".
         structural: A change of it needs a new model.
         may_be_infinite: Infinity is a value that makes sense.
+        ignored: Why it is understood but changes nothing; empty where it does.
     """
 
     property: str
@@ -36,6 +42,7 @@ class Rule:
     sentinels: tuple[Any, ...] = ()
     structural: bool = False
     may_be_infinite: bool = False
+    ignored: str = ""
 
 
 # what a schema brings along; holds also where the schema itself is not registered
@@ -90,3 +97,30 @@ class RuleIndex:
             if name.startswith(prefix) and name.endswith(suffix) and len(name) > len(prefix) + len(suffix):
                 return f"{prefix}<i>{suffix}", name[len(prefix) : len(name) - len(suffix)]
         return None
+
+
+def dialect_of(name: str) -> str:
+    """Return the dialect that a property or schema belongs to; empty for UsdPhysics and everything else."""
+    lower = name[:8].lower()
+    return next((dialect for dialect in DIALECTS if lower.startswith(dialect)), "")
+
+
+def check_dialects(names: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the dialects to read, first things first.
+
+    Args:
+        names: Some of :data:`DIALECTS` in order of precedence; None for all in their own order.
+
+    Raises:
+        UsdSimError: A name is unknown or stands twice.
+    """
+    if names is None:
+        return DIALECTS
+    chosen = tuple(name.strip().lower() for name in names)
+    for name in chosen:
+        if name not in DIALECTS or chosen.count(name) > 1:
+            problem = "stands twice" if name in DIALECTS else "is unknown"
+            raise UsdSimError(
+                f"dialect {name!r} {problem}", remedy=f"choose from: {', '.join(DIALECTS)}", exit_code=ExitCode.USAGE
+            )
+    return chosen

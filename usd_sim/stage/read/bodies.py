@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from pxr import Sdf, UsdPhysics
@@ -27,6 +27,8 @@ class BodySpecs:
         velocity: COM velocity and angular velocity (n, 6) [m/s, rad/s].
         kinematic: Driven rather than simulated (n,).
         row: Prim path to row.
+        followed: Rows of bodies whose transform is animated, and who follow it while they are kinematic.
+        promoted: Rows of the followed bodies that are no rigid bodies, but colliders that move.
     """
 
     paths: list[str]
@@ -35,12 +37,16 @@ class BodySpecs:
     velocity: np.ndarray
     kinematic: np.ndarray
     row: dict[str, int]
+    followed: list[int] = field(default_factory=list)
+    promoted: list[int] = field(default_factory=list)
 
 
 def read_bodies(scan: Scan) -> BodySpecs:
     """Read all enabled rigid bodies; the rest is reported."""
     paths = []
     for path, body in scan.found(UsdPhysics.ObjectType.RigidBody):
+        if path in scan.left_out:
+            continue
         if body.rigidBodyEnabled:
             paths.append(path)
         else:
@@ -77,11 +83,9 @@ def _velocities(scan: Scan, paths: list[str]) -> np.ndarray:
 def _report_unreached(scan: Scan) -> None:
     """Report prims that carry physics but that the parser of UsdPhysics does not reach.
 
-    Such as instancer prototypes.
+    Such as prims without a transform.
     """
     reached = {path for path, _ in scan.found(UsdPhysics.ObjectType.RigidBody)}
-    for path, type_name in scan.types.items():
-        if type_name == "PointInstancer":
-            scan.report.ignore(path, "point instancers are not simulated yet")
-        elif scan.has(path, "PhysicsRigidBodyAPI") and path not in reached:
+    for path in scan.types:
+        if scan.has(path, "PhysicsRigidBodyAPI") and path not in reached:
             scan.report.ignore(path, "the rigid body is not reached by physics", remedy="apply it to an Xformable prim")

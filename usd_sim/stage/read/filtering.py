@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Sdf, UsdPhysics
+from pxr import UsdPhysics
 
 from usd_sim.stage.read.bodies import BodySpecs
 from usd_sim.stage.read.joints import JointSpec
@@ -16,7 +16,7 @@ from usd_sim.stage.read.shapes import ShapeSpecs
 __all__ = ["FilterSpecs", "read_filters"]
 
 MAX_CLASSES = 32
-"""Number of different sets of collision groups that the bits of ``shape_filter_mask`` can tell apart."""
+"""Number of sets of collision groups that the bits of ``shape_filter_mask`` can tell apart."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ def read_filters(
         joints: All joints.
         closed_sets: Bodies that do not collide among themselves: articulations without self-collision.
     """
-    filter_class, filter_mask = _groups(scan, shapes)
+    filter_class, filter_mask, spelled_out = _groups(scan, shapes)
     on_body = _BodyShapes(shapes, len(bodies.paths))
     joined = [
         (joint.parent, joint.child) for joint in joints if not joint.collision and min(joint.parent, joint.child) >= 0
@@ -58,7 +58,7 @@ def read_filters(
         apart = shapes.body[rows[first]] != shapes.body[rows[second]]
         pairs.append(np.stack([rows[first[apart]], rows[second[apart]]], axis=1))
     pairs += _joined_to_static(shapes, joints, on_body)
-    pairs += _filtered(scan, bodies, shapes, on_body)
+    pairs += [*spelled_out, *_filtered(scan, bodies, shapes, on_body)]
     return FilterSpecs(filter_class, filter_mask, _unique(pairs))
 
 
@@ -108,46 +108,59 @@ def _joined_to_static(shapes: ShapeSpecs, joints: list[JointSpec], on_body: _Bod
 
 
 def _filtered(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, on_body: _BodyShapes) -> list[np.ndarray]:
+    sources = [path for path in scan.schemas if scan.has(path, "PhysicsFilteredPairsAPI")]
+    if not sources:
+        return []
     row = {path: i for i, path in enumerate(shapes.paths)}
+    articulated = {
+        path: [bodies.row[str(body)] for body in item.articulatedBodies if str(body) in bodies.row]
+        for path, item in scan.found(UsdPhysics.ObjectType.Articulation)
+    }
 
     def rows_of(path: str) -> np.ndarray:
         if path in bodies.row:
             return on_body[bodies.row[path]]
         if path in row:
             return np.array([row[path]])
-        root = Sdf.Path(path)
-        return np.array([i for other, i in row.items() if Sdf.Path(other).HasPrefix(root)], dtype=int)
+        below = [i for other, i in row.items() if other.startswith(f"{path}/")]
+        members = [on_body[body] for body in articulated.get(path, ())]
+        return np.unique(np.concatenate([np.array(below, dtype=int), *members]))
 
-    sources: list[tuple[str, Iterable[str]]] = list(zip(shapes.paths, shapes.filtered, strict=True))
-    for kind in (UsdPhysics.ObjectType.RigidBody, UsdPhysics.ObjectType.Articulation):
-        sources += [(path, map(str, item.filteredCollisions)) for path, item in scan.found(kind)]
-    return [_product(rows_of(path), rows_of(target)) for path, targets in sources for target in targets]
+    pairs = []
+    for path in sources:
+        for target in scan.targets(path, "physics:filteredPairs"):
+            if not scan.prim(target):
+                scan.report.ignore(path, f"names {target}, which does not exist", property="physics:filteredPairs")
+            pairs.append(_product(rows_of(path), rows_of(target)))
+    return pairs
 
 
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 
-def _groups(scan: Scan, shapes: ShapeSpecs) -> tuple[np.ndarray, np.ndarray]:
-    """Return class bits and masks: shapes in the same set of groups share a class."""
-    count = len(shapes.paths)
-    sets = sorted({groups for groups in shapes.groups if groups})
-    if not sets:
-        return np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
-    if len(sets) > MAX_CLASSES:
-        scan.report.approximate(
-            sets[MAX_CLASSES][0],
-            f"more than {MAX_CLASSES} different sets of collision groups; the rest collides with all",
-        )
-        sets = sets[:MAX_CLASSES]
-    apart = _groups_apart(scan, sorted({group for groups in sets for group in groups}))
-    masks = []
-    for mine in sets:
-        bits = [any((a, b) in apart for a in mine for b in other) for other in sets]
-        masks.append(sum(1 << i for i, bit in enumerate(bits) if bit))
-    index = {groups: i for i, groups in enumerate(sets)}
-    which = [index.get(groups, -1) for groups in shapes.groups]
-    filter_class = np.array([1 << i if i >= 0 else 0 for i in which], dtype=np.uint32)
-    return filter_class, np.array([masks[i] if i >= 0 else 0 for i in which], dtype=np.uint32)
+def _groups(scan: Scan, shapes: ShapeSpecs) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Return class bits, masks, and pairs: shapes in the same set of groups share a class.
+
+    The sets with the most shapes get a bit each; what the others do not collide with is spelled out in pairs.
+    """
+    filter_class, filter_mask = np.zeros((2, len(shapes.paths)), dtype=np.uint32)
+    members: dict[tuple[str, ...], list[int]] = {}
+    for i, groups in enumerate(shapes.groups):
+        if groups:
+            members.setdefault(groups, []).append(i)
+    if not members:
+        return filter_class, filter_mask, []
+    known = {path for path, type_name in scan.types.items() if type_name == "PhysicsCollisionGroup"}
+    apart = _groups_apart(scan, sorted(known.union(*members)))
+    sets, pairs = sorted(members, key=lambda groups: (-len(members[groups]), groups)), []
+    for i, mine in enumerate(sets):
+        others = [j for j, other in enumerate(sets) if any((a, b) in apart for a in mine for b in other)]
+        if i < MAX_CLASSES:
+            filter_class[members[mine]] = 1 << i
+            filter_mask[members[mine]] = sum(1 << j for j in others if j < MAX_CLASSES)
+        else:
+            pairs += [_product(np.array(members[mine]), np.array(members[sets[j]])) for j in others]
+    return filter_class, filter_mask, pairs
 
 
 def _groups_apart(scan: Scan, groups: list[str]) -> set[tuple[str, str]]:
@@ -157,17 +170,11 @@ def _groups_apart(scan: Scan, groups: list[str]) -> set[tuple[str, str]]:
         merged[group] = str(scan.value(group, "physics:mergeGroup", "") or group)
     apart: set[tuple[str, str]] = set()
     for group in groups:
-        prim = scan.stage.GetPrimAtPath(group)
-        relationship = UsdPhysics.CollisionGroup(prim).GetFilteredGroupsRel()
-        named = {merged.get(str(target), str(target)) for target in relationship.GetTargets()}
+        named = {merged.get(target, target) for target in scan.targets(group, "physics:filteredGroups")}
         inverted = bool(scan.value(group, "physics:invertFilteredGroups", False))
         for other in groups:
             if (merged[other] in named) != inverted:
                 apart.update({(group, other), (other, group)})
     # members of a merged group share what any of them says
-    return {
-        (a, b)
-        for a in groups
-        for b in groups
-        if any((c, d) in apart for c in groups for d in groups if merged[c] == merged[a] and merged[d] == merged[b])
-    }
+    classes = {(merged[a], merged[b]) for a, b in apart}
+    return {(a, b) for a in groups for b in groups if (merged[a], merged[b]) in classes}

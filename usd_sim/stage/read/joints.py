@@ -11,6 +11,7 @@ from pxr import UsdPhysics
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.types import JointType
 from usd_sim.stage.read.bodies import BodySpecs
+from usd_sim.stage.read.mujoco import dof_fields, equality_fields, spring_rest
 from usd_sim.stage.read.scan import Scan, quats_xyzw
 
 __all__ = ["DOF_FIELDS", "JointSpec", "read_joints"]
@@ -29,6 +30,7 @@ DOF_FIELDS = (
     "joint_armature",
     "joint_friction",
     "joint_damping",
+    "joint_stiffness",
 )
 """Fields of a degree of freedom that are single numbers, in the order of :attr:`DofSpec.values`."""
 
@@ -45,8 +47,10 @@ class DofSpec:
         name: Name within the prim: angular, linear, transX … rotZ.
         angular: Turns rather than slides.
         axis: Axis in the joint frame (3,).
-        anchor: Point in the joint frame that it turns about (3,) [m].
         values: Values of :data:`DOF_FIELDS`.
+        anchor: Point in the joint frame that it turns about (3,) [m].
+        rest: Coordinate at which its passive spring rests [m or rad].
+        extra: Values of fields of namespaces, by name; those that are stated.
     """
 
     path: str
@@ -55,6 +59,8 @@ class DofSpec:
     axis: np.ndarray
     values: list[float]
     anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rest: float = 0.0
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,6 +80,9 @@ class JointSpec:
         static_prim: Prim without a body that one side names; empty for none.
         leader: Joint that this one mimics, or "".
         mimic: Offset and ratio of the mimic.
+        shared: What holds alike for all freedoms of a ball; None where nothing is stated.
+        extra: Values of fields of namespaces, by name; those that are stated.
+        distance: Least and largest distance of a distance joint, negative for none [m].
     """
 
     path: str
@@ -88,6 +97,9 @@ class JointSpec:
     static_prim: str = ""
     leader: str = ""
     mimic: tuple[float, float] = (0.0, 1.0)
+    shared: DofSpec | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+    distance: tuple[float, float] = (-1.0, -1.0)
 
     def reverse(self) -> None:
         """Exchange parent and child; axes turn round so that coordinates keep their meaning."""
@@ -128,12 +140,20 @@ def read_joints(scan: Scan, bodies: BodySpecs) -> list[JointSpec]:
                 X_p=frames[0][i],
                 X_c=frames[1][i],
                 dofs=dofs,
-                excluded=bool(item.excludeFromArticulation),
-                collision=bool(item.collisionEnabled),
+                excluded=bool(item.excludeFromArticulation) or scan.has(path, "MjcEqualityAPI"),
+                # MuJoCo keeps apart what its joints hold, not what its equalities tie
+                collision=bool(item.collisionEnabled) or scan.has(path, "MjcEqualityAPI"),
                 static_prim=targets[0] if targets else "",
             )
         )
         _read_mimic(scan, joints[-1])
+        _report_without_freedom(scan, joints[-1])
+        joints[-1].extra = equality_fields(scan, path)
+        if kind == JointType.BALL:
+            joints[-1].shared = _ball_freedom(scan, path, joints[-1])
+        if kind == JointType.DISTANCE:
+            bounds = [scan.value(path, f"physics:{end}Distance", -1.0) for end in ("min", "max")]
+            joints[-1].distance = tuple(scan.units.to_si(float(bound), "m") for bound in bounds)
     return joints
 
 
@@ -144,9 +164,12 @@ def _acts(scan: Scan, path: str, item: Any, bodies: BodySpecs) -> bool:
         report.ignore(path, "the joint is disabled", property="physics:jointEnabled")
         return False
     for side, target in (("physics:body0", item.rel0), ("physics:body1", item.rel1)):
-        if str(target) and not scan.stage.GetPrimAtPath(target):
+        if str(target) and not scan.prim(target):
             report.error(path, f"targets {target}, which does not exist", property=side, remedy="name an existing prim")
             return False
+    if scan.left_out & {str(item.body0), str(item.body1)}:
+        report.ignore(path, "the joint is at a body that is left out")
+        return False
     rows = [bodies.row.get(str(body), -1) for body in (item.body0, item.body1)]
     if max(rows) < 0:
         report.ignore(path, "the joint connects no rigid body", remedy="set physics:body0 or physics:body1")
@@ -188,17 +211,27 @@ def _freedoms(scan: Scan, path: str) -> tuple[JointType, list[DofSpec]]:
     if type_name == "PhysicsFixedJoint":
         return JointType.FIXED, []
     if type_name == "PhysicsSphericalJoint":
-        _report_ball(scan, path)
         return JointType.BALL, []
     if type_name == "PhysicsDistanceJoint":
         return JointType.DISTANCE, []
     return JointType.D6, _d6_freedoms(scan, path)
 
 
-def _report_ball(scan: Scan, path: str) -> None:
-    for name in ("physics:coneAngle0Limit", "physics:coneAngle1Limit"):
-        if scan.stage.GetPrimAtPath(path).GetAttribute(name).Get(scan.time) >= 0:
+def _ball_freedom(scan: Scan, path: str, joint: JointSpec) -> DofSpec | None:
+    """Return what holds for all freedoms of a ball, and note the largest rotation that MuJoCo's schema means."""
+    angles = [
+        float(scan.prim(path).GetAttribute(name).Get(scan.time))
+        for name in ("physics:coneAngle0Limit", "physics:coneAngle1Limit")
+    ]
+    mujoco = scan.has(path, "MjcJointAPI")
+    if mujoco and min(angles) >= 0:
+        joint.extra["mujoco:ball_limit"] = float(scan.units.to_si(angles[1], "deg"))
+    for name, angle in zip(("physics:coneAngle0Limit", "physics:coneAngle1Limit"), angles, strict=True):
+        if angle >= 0 and not mujoco:
             scan.report.ignore(path, "cone limits are not supported yet", property=name)
+    if not (mujoco or scan.has(path, "NewtonJointAPI")):
+        return None
+    return _dof(scan, path, "", True, _AXES["X"], -np.inf, np.inf)
 
 
 def _d6_freedoms(scan: Scan, path: str) -> list[DofSpec]:
@@ -245,22 +278,45 @@ def _dof(
         damping,
         si(float(read(path, drive + "maxForce", np.inf)), effort),
         si(float(read(path, "newton:velocityLimit", np.inf)), speed),
-        si(float(read(path, "newton:armature", 0.0)), ("kg", "kg·m²")[pick]),
-        si(float(read(path, "newton:friction", 0.0)), effort),
-        si(float(read(path, "newton:damping", 0.0)), damper),
+        scan.number(path, ("newton:armature", "mjc:armature"), angular=angular),
+        scan.number(path, ("newton:friction", "mjc:frictionloss"), angular=angular),
+        scan.number(path, ("newton:damping", "mjc:damping"), angular=angular),
+        scan.number(path, ("mjc:stiffness",), angular=angular),
     ]
-    return DofSpec(path, name, angular, np.array(axis), [float(value) for value in values])
+    extra = dof_fields(scan, path, angular)
+    for i in (0, 1):  # MuJoCo's limits count from its reference
+        values[i] -= extra.get("mujoco:ref", 0.0)
+    return DofSpec(
+        path,
+        name,
+        angular,
+        np.array(axis),
+        [float(value) for value in values],
+        rest=spring_rest(scan, path, angular),
+        extra=extra,
+    )
+
+
+def _report_without_freedom(scan: Scan, joint: JointSpec) -> None:
+    """Report drives of freedoms that a joint does not have, and limits by axis where the joint has its own."""
+    names = {dof.name for dof in joint.dofs}
+    for name in scan.values.get(joint.path, ()):
+        family, _, rest = name.partition(":")
+        axis = rest.partition(":")[0]
+        if (family == "drive" and axis not in names) or (family == "limit" and joint.kind != JointType.D6):
+            scan.report.ignore(joint.path, f"the joint has no freedom {axis} to act on", property=name)
 
 
 def _read_mimic(scan: Scan, joint: JointSpec) -> None:
     if not scan.has(joint.path, "NewtonMimicAPI") or not scan.value(joint.path, "newton:mimicEnabled", True):
         return
-    relationship = scan.stage.GetPrimAtPath(joint.path).GetRelationship("newton:mimicJoint")
-    targets = relationship.GetTargets() if relationship else []
+    targets = scan.targets(joint.path, "newton:mimicJoint") or scan.targets(joint.path, "mjc:target")
     if not targets or len(joint.dofs) != 1:
         scan.report.ignore(joint.path, "a mimic needs a leader and one degree of freedom", property="newton:mimicJoint")
         return
-    joint.leader = str(targets[0])
-    offset = float(scan.value(joint.path, "newton:mimicCoef0", 0.0))
-    dimension = "deg" if joint.dofs[0].angular else "m"
-    joint.mimic = (float(scan.units.to_si(offset, dimension)), float(scan.value(joint.path, "newton:mimicCoef1", 1.0)))
+    joint.leader = targets[0]
+    angular = joint.dofs[0].angular
+    joint.mimic = (
+        scan.number(joint.path, ("newton:mimicCoef0", "mjc:coef0"), angular=angular),
+        scan.number(joint.path, ("newton:mimicCoef1", "mjc:coef1"), 1.0),
+    )

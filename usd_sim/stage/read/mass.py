@@ -19,6 +19,7 @@ from usd_sim.geometry.inertia import (
 from usd_sim.geometry.shape_mass import all_mass_properties
 from usd_sim.geometry.types import GeoType
 from usd_sim.stage.read.bodies import BodySpecs
+from usd_sim.stage.read.mujoco import MassOptions
 from usd_sim.stage.read.scan import Scan, quats_xyzw
 from usd_sim.stage.read.shapes import ShapeSpecs
 
@@ -67,19 +68,13 @@ def read_mass(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, material_densit
             f"has a mass but no inertia and no colliders; that of a sphere of radius {STAND_IN_RADIUS} m is used",
             remedy="author physics:diagonalInertia",
         )
+    options = MassOptions(scan)
+    options.report(bodies.paths)
+    options.apply(mass, inertia)
     _repair(scan, bodies, mass, inertia)
-    factor = _total_mass_factor(scan, mass)
+    factor = options.total_factor(float(mass @ scan.repeats(bodies.paths)))
     mass, inertia, density = mass * factor, inertia * factor, density * factor
     return MassSpecs(mass, com, inertia, density)
-
-
-def _total_mass_factor(scan: Scan, mass: np.ndarray) -> float:
-    """Return what all masses are multiplied by to add up to what MuJoCo's compiler option says, else 1."""
-    for path in scan.values:
-        total = scan.value(path, "mjc:compiler:setTotalMass", -1.0)
-        if total > 0 and mass.sum() > 0:
-            return float(scan.units.to_si(total, "kg") / mass.sum())
-    return 1.0
 
 
 class _Authored:
@@ -146,31 +141,39 @@ def _from_colliders(
         [shapes.source[i] for i in carried],
     )
     mass = np.where(own.mass > 0, own.mass, part.volume * density[carried])
-    mass[_weightless(scan, own, bodies, shapes.body[carried], mass)] = 0.0
+    mass[_weightless(scan, own, bodies, shapes.body[carried], mass, shapes.enabled[carried])] = 0.0
     density[carried] = np.divide(mass, part.volume, out=density[carried].copy(), where=part.volume > 0)
     inertia = part.inertia * density[carried][:, None, None]
     com, inertia = transform_mass_properties(part.com, inertia, shapes.pose[carried])
+    computed = com.copy()
     _apply_collider_com(scan, own, bodies, shapes, carried, com)
+    inertia += mass[:, None, None] * _steiner(com - computed)
+    _apply_collider_inertia(scan, own, bodies, shapes.body[carried], ~is_body & (mass > 0), inertia)
     total = combine_mass_properties(mass, com, inertia, shapes.body[carried], count)
     return (*total, density)
 
 
-def _weightless(scan: Scan, own: _Authored, bodies: BodySpecs, body: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Return which colliders have no mass (c,), as MJCF's ``mass="0"`` says, which reaches USD beside MjcCollisionAPI.
+def _weightless(
+    scan: Scan, own: _Authored, bodies: BodySpecs, body: np.ndarray, mass: np.ndarray, enabled: np.ndarray
+) -> np.ndarray:
+    """Return which colliders have no mass (c,): disabled ones, and those that MJCF gives ``mass="0"``.
 
-    UsdPhysics reads a mass of 0 as no opinion, so it counts only there, and never where it would leave a body
-    without mass.
+    UsdPhysics reads a mass of 0 as no opinion, so it counts only beside MjcCollisionAPI. Neither counts where it would
+    leave a body without mass.
     """
-    zero = np.array(
+    zero = ~enabled | np.array(
         [scan.value(path, "physics:mass") == 0 and scan.has(path, "MjcCollisionAPI") for path in own.paths], dtype=bool
     )
+    zero |= MassOptions(scan).left_out(own.paths)
     rest = np.bincount(body, weights=np.where(zero, 0.0, mass), minlength=len(bodies.paths))
     bare = zero & (rest[body] <= 0)
     for row in np.unique(
         body[bare & (np.array([scan.value(bodies.paths[b], "physics:mass", 0.0) for b in body]) <= 0)]
     ):
         scan.report.approximate(
-            bodies.paths[row], "all colliders state a mass of 0; their densities are used", remedy="author physics:mass"
+            bodies.paths[row],
+            "all colliders are disabled or state a mass of 0; their densities are used",
+            remedy="author physics:mass",
         )
     return zero & ~bare
 
@@ -189,16 +192,34 @@ def _apply_collider_com(
     com[rows] = tf.transform_point(tf.transform_inverse(bodies.pose[body]), scan.units.to_si(world, "m"))
 
 
+def _apply_collider_inertia(
+    scan: Scan, own: _Authored, bodies: BodySpecs, body: np.ndarray, mine: np.ndarray, inertia: np.ndarray
+) -> None:
+    """Overwrite the inertia of colliders that state it, given along the collider's own axes."""
+    stated = inertia.copy()
+    rows = np.flatnonzero(own.apply_inertia(stated) & mine)
+    if len(rows) == 0:
+        return
+    pose, _, _ = scan.placed(own.paths[i] for i in rows)
+    turn = tf.quat_to_matrix(tf.quat_multiply(tf.quat_conjugate(bodies.pose[body[rows], 3:]), pose[:, 3:]))
+    inertia[rows] = turn @ stated[rows] @ turn.transpose(0, 2, 1)
+
+
+def _steiner(offset: np.ndarray) -> np.ndarray:
+    """Return what moving by offsets (n, 3) adds to the inertia of unit masses (n, 3, 3), by parallel axes."""
+    return (offset**2).sum(axis=1)[:, None, None] * np.eye(3) - offset[:, :, None] * offset[:, None, :]
+
+
 def _apply_com(
     authored: _Authored, bodies: BodySpecs, mass: np.ndarray, com: np.ndarray, inertia: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move to the authored centres of mass, the inertia of the colliders along with them (parallel axes)."""
-    target = np.where(authored.has_com[:, None], authored.com * bodies.scale, com)
-    offset = np.where(authored.has_com[:, None], target - com, 0.0)
-    squared = (offset**2).sum(axis=1)
-    shift = squared[:, None, None] * np.eye(3) - offset[:, :, None] * offset[:, None, :]
+    rows = authored.has_com
+    target, offset = com.copy(), np.zeros_like(com)
+    target[rows] = authored.com[rows] * bodies.scale[rows]
+    offset[rows] = target[rows] - com[rows]
     moved = (np.abs(inertia).sum(axis=(1, 2)) > 0) * mass
-    return target, inertia + moved[:, None, None] * shift
+    return target, inertia + moved[:, None, None] * _steiner(offset)
 
 
 def _repair(scan: Scan, bodies: BodySpecs, mass: np.ndarray, inertia: np.ndarray) -> None:

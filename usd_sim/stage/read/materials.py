@@ -13,13 +13,17 @@ __all__ = ["MATERIAL_FIELDS", "MaterialSpecs", "read_materials"]
 
 MATERIAL_FIELDS = {
     "shape_material_restitution": ("physics:restitution", "", 0.0),
-    "shape_material_mu_torsional": ("newton:torsionalFriction", "m", 0.005),
-    "shape_material_mu_rolling": ("newton:rollingFriction", "m", 0.0001),
     "shape_material_ke": ("newton:contactStiffness", "N/m", -np.inf),
     "shape_material_kd": ("newton:contactDamping", "N·s/m", -np.inf),
     "shape_material_kf": ("newton:contactFrictionGain", "N·s/m", -np.inf),
     "shape_material_ka": ("newton:contactAdhesion", "m", -np.inf),
 }
+
+_OF_SEVERAL = {
+    "shape_material_mu_torsional": ("newton:torsionalFriction", "mjc:torsionalfriction"),
+    "shape_material_mu_rolling": ("newton:rollingFriction", "mjc:rollingfriction"),
+}
+"""Fields that several dialects state."""
 
 
 @dataclass
@@ -50,6 +54,9 @@ def read_materials(scan: Scan, materials: list[str]) -> MaterialSpecs:
         default = float(FIELDS[name].default)
         values = np.append(scan.column(unique, attribute, fallback, dimension), default)
         fields[name] = np.where(np.isneginf(values), default, values)[which]
+    for name, attributes in _OF_SEVERAL.items():
+        default = float(FIELDS[name].default)
+        fields[name] = np.append(scan.numbers(unique, attributes, default), default)[which]
     friction = np.append(_friction(scan, unique), float(FIELDS["shape_material_mu"].default))
     density = np.append(scan.column(unique, "physics:density", 0.0, "kg/m³"), 0.0)
     return MaterialSpecs({"shape_material_mu": friction[which], **fields}, density[which])

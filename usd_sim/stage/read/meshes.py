@@ -39,8 +39,8 @@ class MeshReader:
 
     def load(self, path: str) -> bool:
         """Read one mesh and return whether it can be a collider; if not, the report says why."""
-        prim = self.scan.stage.GetPrimAtPath(path)
-        prototype = str(prim.GetPrimInPrototype().GetPath()) if prim.IsInstanceProxy() else path
+        prim = self.scan.prim(path)
+        prototype = str((prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim).GetPath())
         if prototype not in self._by_prototype:
             self._by_prototype[prototype] = self._read(prim, path)
         mesh = self._by_prototype[prototype]
@@ -70,7 +70,7 @@ class MeshReader:
         except UsdSimError as error:
             self.scan.report.error(path, error.message, remedy=error.remedy or "")
             return None
-        limit = self.scan.value(path, "newton:maxHullVertices", -1)
+        limit = int(self.scan.number(path, ("newton:maxHullVertices", "mjc:maxhullvert"), -1.0))
         if limit > 0:
             mesh = Mesh(mesh.vertices, mesh.indices, prim=path, max_hull_vertices=limit)
         return self._by_content.setdefault(f"{mesh.content_hash} {limit}", mesh)

@@ -5,6 +5,7 @@ Everything later works on what is collected here; USD is not asked again prim by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from usd_sim.geometry import transforms as tf
-from usd_sim.stage.dialects import BUILT_IN_SCHEMAS, RULES, Rule
+from usd_sim.stage.dialects import BUILT_IN_SCHEMAS, DIALECTS, RULES, Rule, check_dialects, dialect_of
 from usd_sim.stage.report import Entry, Report
 from usd_sim.stage.units import StageUnits
 
@@ -32,6 +33,9 @@ GPRIM_SIZES: dict[str, dict[str, Any]] = {
 }
 """Size attributes of the prims that can be colliders, with their fallbacks."""
 
+_SIZED = {"PhysicsCollisionAPI", "NewtonSiteAPI", "MjcImageableAPI"}
+"""Schemas of prims whose sizes matter: colliders, sites, and geometry that tendons may bend around."""
+
 _NAMESPACES = {"physics", "newton", "mjc", "drive", "limit", "state", "warpSim"}
 
 
@@ -49,6 +53,10 @@ class Scan:
         schemas: Prim path to the API schemas applied, with what they bring along.
         types: Prim path to type name.
         order: Prim path to its place in the traversal.
+        varying: Prim path to the properties whose values change with time.
+        left_out: Bodies and colliders of scenes that are not simulated.
+        instancers: All PointInstancers.
+        dialects: Families of properties that are read, first things first.
     """
 
     stage: Usd.Stage
@@ -60,8 +68,17 @@ class Scan:
     schemas: dict[str, frozenset[str]] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
+    varying: dict[str, set[str]] = field(default_factory=dict)
+    instancers: list[str] = field(default_factory=list)
+    dialects: tuple[str, ...] = DIALECTS
+    left_out: set[str] = field(default_factory=set)
     _cache: UsdGeom.XformCache | None = None
     _plans: dict[Any, tuple[frozenset[str], list[tuple[str, str | None]]]] = field(default_factory=dict)
+
+    def parse(self, roots: list[Sdf.Path]) -> dict[Any, tuple[list[Any], list[Any]]]:
+        """Return what UsdPhysics' own parser finds at and below some prims; it leaves out all below PointInstancers."""
+        parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
+        return parse(self.stage, roots)
 
     def found(self, *kinds: Any) -> list[tuple[str, Any]]:
         """Return (path, descriptor) of all valid objects of some kinds, in the order of the traversal."""
@@ -71,9 +88,63 @@ class Scan:
             pairs += [(str(path), item) for path, item in zip(paths, descriptors, strict=True) if item.isValid]
         return sorted(pairs, key=lambda pair: self.order.get(pair[0], 0))
 
+    def prim(self, path: Any) -> Usd.Prim:
+        """Return the prim that a path stands for; an invalid one where there is none."""
+        return self.stage.GetPrimAtPath(path)
+
+    def targets(self, path: str, name: str) -> list[str]:
+        """Return the targets of a relationship."""
+        relationship = self.prim(path).GetRelationship(name)
+        return [str(target) for target in relationship.GetTargets()] if relationship else []
+
     def value(self, path: str, name: str, fallback: Any = None) -> Any:
         """Return an authored value, or the fallback."""
         return self.values.get(path, _NOTHING).get(name, fallback)
+
+    def first(self, path: str, names: tuple[str, ...]) -> str:
+        """Return the authored property that counts among those that mean the same, or "".
+
+        Dialects come in their order, UsdPhysics last; values that mean "no opinion" are passed over.
+        """
+        values = self.values.get(path)
+        if not values:
+            return ""
+        found = [name for name in names if name in values and values[name] not in RULES.find(name)[0].sentinels]
+        return min(found, key=self._rank) if len(found) > 1 else found[0] if found else ""
+
+    def _rank(self, name: str) -> int:
+        dialect = dialect_of(name)
+        return self.dialects.index(dialect) if dialect in self.dialects else len(self.dialects)
+
+    def number(self, path: str, names: tuple[str, ...], fallback: float = 0.0, *, angular: bool = False) -> float:
+        """Return a number in SI that several dialects can state, or the fallback.
+
+        Args:
+            path: Prim.
+            names: Properties that mean the same, see :meth:`first`.
+            fallback: Value in SI where none is authored.
+            angular: Which of two dimensions holds.
+        """
+        name = self.first(path, names)
+        if not name:
+            return fallback
+        owners = self.owners(path)
+        rules = RULES.find(name)
+        rule = next((rule for rule in rules if rule.on in owners), rules[0])
+        parts = rule.dimension.split("|")
+        return float(self.units.to_si(float(self.values[path][name]), parts[-1] if angular else parts[0]))
+
+    def owners(self, path: str) -> set[str]:
+        """Return the type and the applied schemas of a prim, without instance names."""
+        return _owners(self.types.get(path, ""), self.schemas.get(path, _EMPTY))
+
+    def numbers(self, paths: Iterable[str], names: tuple[str, ...], fallback: float) -> np.ndarray:
+        """Return :meth:`number` of many prims (n,)."""
+        return np.array([self.number(path, names, fallback) for path in paths], dtype=float)
+
+    def repeats(self, paths: Iterable[str]) -> np.ndarray:
+        """Return how many things prims stand for (n,)."""
+        return np.ones(len(list(paths)), dtype=int)
 
     def column(self, paths: Iterable[str], name: str, fallback: Any, dimension: str = "") -> np.ndarray:
         """Return a property of many prims as an array in SI."""
@@ -88,7 +159,7 @@ class Scan:
         """Return the local-to-world matrices of prims in stage units (n, 4, 4), row-vector convention."""
         if self._cache is None:
             self._cache = UsdGeom.XformCache(self.time)
-        cache, get = self._cache, self.stage.GetPrimAtPath
+        cache, get = self._cache, self.prim
         found = [cache.GetLocalToWorldTransform(get(path)) for path in paths]
         return np.array(Vt.Matrix4dArray(found)) if found else np.zeros((0, 4, 4))
 
@@ -98,22 +169,41 @@ class Scan:
         position = self.units.to_si(parts.translation, "m")
         return np.concatenate([position, parts.rotation], axis=1), parts.scale, parts.shear_error
 
+    def settle(self) -> None:
+        """Count as used only the properties that no entry of the report speaks of."""
+        report = self.report
+        entries = [*report.errors, *report.approximated, *report.ignored]
+        named = {(entry.prim, entry.property) for entry in entries if entry.property}
+        report.used_count -= sum(self._is_counted(path, name) for path, name in named)
+
+    def _is_counted(self, path: str, name: str) -> bool:
+        if name in self.values.get(path, _NOTHING):
+            return True
+        rules, prim = RULES.find(name), self.prim(path)
+        relationship = prim.GetRelationship(name) if rules and prim else None
+        if not relationship or not relationship.HasAuthoredTargets():
+            return False
+        return _why_ignored(name, rules, self.owners(path), self.schemas.get(path, _EMPTY)) is None
+
 
 _NOTHING: dict[str, Any] = {}
 _EMPTY: frozenset[str] = frozenset()
 
 
-def scan(stage: Usd.Stage, *, time: float | None = None) -> Scan:
+def scan(stage: Usd.Stage, *, time: float | None = None, dialects: Iterable[str] | None = None) -> Scan:
     """Collect all that physics needs from a stage.
 
     Args:
         stage: The stage, with its payloads loaded.
         time: Time code to read at; the stage's start time code if not given.
+        dialects: Families of properties to read besides UsdPhysics, first things first; all if not given.
+
+    Raises:
+        UsdSimError: A dialect is unknown, or the stage's units are none.
     """
     when = Usd.TimeCode(stage.GetStartTimeCode() if time is None else time)
-    result = Scan(stage, StageUnits.of(stage), when, Report())
-    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
-    result.objects = parse(stage, [Sdf.Path.absoluteRootPath])
+    result = Scan(stage, StageUnits.of(stage), when, Report(), dialects=check_dialects(dialects))
+    result.objects = result.parse([Sdf.Path.absoluteRootPath])
     _report_composition(result)
     seen: dict[Any, _PrimFacts] = {}
     prims = Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies())
@@ -145,8 +235,10 @@ class _PrimFacts:
 
     def apply(self, result: Scan, path: str) -> None:
         """Take the facts over for a prim."""
-        if self.schemas or self.values or self.type_name.startswith("Physics"):
+        if self.schemas or self.values or self.type_name.startswith(("Physics", "Mjc")):
             result.schemas[path], result.types[path] = self.schemas, self.type_name
+        if self.type_name == "PointInstancer":
+            result.instancers.append(path)
         if self.values:
             result.values[path] = self.values
         result.report.used_count += self.used
@@ -172,17 +264,26 @@ def _with_built_ins(applied: list[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _plan(type_name: str, schemas: frozenset[str], names: list[str]) -> list[tuple[str, str | None]]:
-    """Return (property, why it is ignored or None) for the properties that physics cares about."""
-    plan: list[tuple[str, str | None]] = []
+def _owners(type_name: str, schemas: frozenset[str]) -> set[str]:
     owners = {type_name, *(name.split(":")[0] for name in schemas)}
     if type_name.startswith("Physics") and type_name.endswith("Joint"):
         owners.add("PhysicsJoint")
-    sizes = GPRIM_SIZES.get(type_name, _NOTHING) if "PhysicsCollisionAPI" in schemas else _NOTHING
+    return owners
+
+
+def _plan(
+    type_name: str, schemas: frozenset[str], names: list[str], off: frozenset[str]
+) -> list[tuple[str, str | None]]:
+    """Return (property, why it is ignored or None) for the properties that physics cares about."""
+    plan: list[tuple[str, str | None]] = []
+    owners = _owners(type_name, schemas)
+    sizes = GPRIM_SIZES.get(type_name, _NOTHING) if _SIZED & schemas else _NOTHING
     for name in names:
         rules = RULES.find(name)
         if name in sizes:
             plan.append((name, None))
+        elif dialect_of(name) in off:
+            plan.append((name, f"the dialect {dialect_of(name)} is off"))
         elif rules:
             plan.append((name, _why_ignored(name, rules, owners, schemas)))
         elif name.split(":")[0] in _NAMESPACES or name.startswith("physx"):
@@ -191,7 +292,10 @@ def _plan(type_name: str, schemas: frozenset[str], names: list[str]) -> list[tup
 
 
 def _why_ignored(name: str, rules: list[Rule], owners: set[str], schemas: frozenset[str]) -> str | None:
-    if not any(rule.on in owners for rule in rules):
+    mine = [rule for rule in rules if rule.on in owners]
+    if mine and all(rule.ignored for rule in mine):
+        return mine[0].ignored
+    if not mine:
         return f"{' or '.join(sorted({rule.on for rule in rules}))} is not applied"
     if "<i>" in rules[0].property:
         _, instance = RULES.instance_of(name) or ("", "")
@@ -202,8 +306,8 @@ def _why_ignored(name: str, rules: list[Rule], owners: set[str], schemas: frozen
 
 def _why_unknown(name: str) -> str:
     family = name.split(":")[0]
-    if family in ("mjc",) or family.startswith("physx"):
-        return f"properties of the {'mjc' if family == 'mjc' else 'physx'} family are not supported yet"
+    if family.startswith("physx"):
+        return "properties of the physx family are not supported yet"
     if family == "newton":
         return "is not supported yet"
     return "is not a property of any schema that is understood"
@@ -214,8 +318,9 @@ def _read_prim(result: Scan, prim: Usd.Prim, path: str) -> _PrimFacts:
     type_name, applied = info.GetTypeName(), info.GetAppliedAPISchemas()
     key = (type_name, tuple(applied), tuple(names))
     if key not in result._plans:
-        schemas = _with_built_ins(applied)
-        result._plans[key] = schemas, _plan(type_name, schemas, names)
+        off = frozenset(DIALECTS) - set(result.dialects)
+        schemas = frozenset(name for name in _with_built_ins(applied) if dialect_of(name) not in off)
+        result._plans[key] = schemas, _plan(type_name, schemas, names, off)
     schemas, plan = result._plans[key]
     facts = _PrimFacts(type_name, schemas, {}, 0, [], [], False)
     for name, why in plan:
@@ -225,15 +330,37 @@ def _read_prim(result: Scan, prim: Usd.Prim, path: str) -> _PrimFacts:
         attribute = prim.GetAttribute(name)
         if attribute:
             value = attribute.Get(result.time)
-            facts.varies |= attribute.ValueMightBeTimeVarying()
+            if attribute.ValueMightBeTimeVarying():
+                facts.varies = True
+                result.varying.setdefault(path, set()).add(name)
             if value is None:
                 continue
-            if value != value:  # NaN is the only value that differs from itself
-                facts.errors.append((name, "is not a number", "author a finite value"))
+            fault = _fault(name, value)
+            if fault:
+                facts.errors.append((name, fault, "author a finite value"))
                 continue
             facts.values[name] = value
         facts.used += 1
     return facts
+
+
+def _fault(name: str, value: Any) -> str:
+    """Return what is wrong with a value that is not finite, or ""."""
+    if isinstance(value, float):
+        finite = math.isfinite(value)
+    elif isinstance(value, (Gf.Vec3f, Gf.Vec3d)):
+        finite = math.isfinite(value[0] + value[1] + value[2])
+    elif isinstance(value, (Gf.Quatf, Gf.Quatd)):
+        finite = math.isfinite(value.GetLength())
+    elif isinstance(value, (Vt.FloatArray, Vt.DoubleArray)):
+        finite = bool(np.isfinite(value).all())
+    else:
+        return ""
+    if finite:
+        return ""
+    if value != value or (isinstance(value, (Vt.FloatArray, Vt.DoubleArray)) and np.isnan(value).any()):
+        return "is not a number"
+    return "" if any(rule.may_be_infinite for rule in RULES.find(name)) else "is infinite"
 
 
 def _remedy(why: str) -> str:

@@ -1,0 +1,1 @@
+"""The command line ``usd-sim``: parse, call, print. One module per command."""
