@@ -157,7 +157,7 @@ class Simulation:
     def _raise_divergence(self) -> None:
         body_q = self.state.body_q.numpy()
         bad = np.flatnonzero(~np.isfinite(body_q).all(axis=1) | (np.abs(body_q[:, :3]) > RUNAWAY_DISTANCE).any(axis=1))
-        names = [name_of(self.model, "body", row) for row in bad] or ["/"]
+        names = [name_of(self.model, "body", row) for row in bad.tolist()] or ["/"]
         more = f" and {len(names) - 1} more bodies" if len(names) > 1 else ""
         raise DivergenceError(
             f"the simulation diverged at {self.time:.4g} s{more}",

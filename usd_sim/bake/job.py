@@ -228,7 +228,11 @@ class _Bake:
         stage = self._timed(
             "read", lambda: self.source if isinstance(self.source, Usd.Stage) else open_stage(self.source)
         )
-        reading = {"scene": settings.scene, "keyframe": settings.keyframe, "dialects": settings.dialects}
+        reading: dict[str, Any] = {
+            "scene": settings.scene,
+            "keyframe": settings.keyframe,
+            "dialects": settings.dialects,
+        }
         model = self._timed("read", lambda: load(stage, device=settings.device, time=settings.start, **reading))
         if model.body_count == 0:
             raise UsdSimError(

@@ -123,9 +123,8 @@ def _override(stage: Usd.Stage, layer: Sdf.Layer, path: str, text: str) -> Any:
             "the prim has no such attribute to sweep", prim=path, remedy="check its name, or apply its schema"
         )
     value = _parse(path, text, attribute.GetTypeName())
-    spec = Sdf.AttributeSpec(
-        Sdf.CreatePrimInLayer(layer, where.GetPrimPath()), where.name, attribute.GetTypeName(), attribute.GetVariability()
-    )
+    owner = Sdf.CreatePrimInLayer(layer, where.GetPrimPath())
+    spec = Sdf.AttributeSpec(owner, where.name, attribute.GetTypeName(), attribute.GetVariability())
     spec.default = value
     return value if isinstance(value, (bool, int, float, str)) else str(value)
 

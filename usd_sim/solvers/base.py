@@ -309,6 +309,25 @@ class SolverBase:
             state.body_q.assign(body_q)
             state.body_qd.assign(body_qd)
 
+    def advance(self, state: Any, control: Any, dt: float, substeps: int = 1) -> None:
+        """Advance a state in place by several steps; it may be left stale until :meth:`pull`.
+
+        Args:
+            state: State to advance.
+            control: Inputs of the drives.
+            dt: Length of one step [s].
+            substeps: Number of steps.
+        """
+        for _ in range(substeps):
+            self.step(state, state, control, None, dt)
+
+    def pull(self, state: Any) -> None:
+        """Bring a state that :meth:`advance` left stale up to date; solvers that leave none stale do nothing."""
+
+    def is_finite(self) -> bool:
+        """Whether the latest state holds finite numbers alone; to be answered cheaply."""
+        return True
+
     def notify_model_changed(self, flags: ModelFlags) -> None:
         """Take over edits of the model's arrays.
 

@@ -1,21 +1,17 @@
-"""Cost of recording against bare ``Sdf.Layer.SetTimeSample`` calls of the same samples. Prints figures and never fails.
-
-Run it as a script: ``python tests/benchmarks/record_benchmark.py [--bodies N] [--frames N] [--repeat N]``.
-"""
+"""Cost of recording against bare ``Sdf.Layer.SetTimeSample`` calls of the same samples."""
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 from usd_sim.record import Recorder
+
+__all__ = ["bare_calls", "make_motion", "make_stage", "recorder_calls"]
 
 
 def make_stage(folder: Path, bodies: int) -> tuple[Usd.Stage, list[str]]:
@@ -68,45 +64,14 @@ def bare_calls(paths: list[str], poses: np.ndarray) -> tuple[float, float]:
     return wrote - start, time.perf_counter() - wrote
 
 
-def recorder_calls(stage: Usd.Stage, paths: list[str], poses: np.ndarray, **options: object) -> tuple[float, float]:
+def recorder_calls(stage: Usd.Stage, paths: list[str], poses: np.ndarray) -> tuple[float, float]:
     """Return seconds of construction and all frames, with the conversion of poses, and of finishing."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        recorder = Recorder(stage, paths, output=Path(folder) / "out.usda", frames=len(poses) - 1, fps=24.0, **options)
+        recorder = Recorder(stage, paths, output=Path(folder) / "out.usda", frames=len(poses) - 1, fps=24.0)
         for index, frame in enumerate(poses):
             recorder.frame(index, frame)
         recorder.flush()
         wrote = time.perf_counter()
         recorder.finish()
         return wrote - start, time.perf_counter() - wrote
-
-
-def report(
-    name: str, measure: Callable[[], tuple[float, float]], repeat: int, base: tuple[float, float]
-) -> tuple[float, float]:
-    """Print medians and their ratios to the base; return them."""
-    runs = [measure() for _ in range(repeat)]
-    write, save = (statistics.median(column) for column in zip(*runs, strict=True))
-    base = base if base[0] else (write, save)
-    ratios = f"{write / base[0]:5.2f}x write {(write + save) / sum(base):5.2f}x in all"
-    print(f"{name:34s} write {write:7.3f} s  save {save:7.3f} s  {ratios}")
-    return write, save
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bodies", type=int, default=1000)
-    parser.add_argument("--frames", type=int, default=240)
-    parser.add_argument("--repeat", type=int, default=5)
-    options = parser.parse_args()
-    poses = make_motion(options.bodies, options.frames)
-    with tempfile.TemporaryDirectory() as folder:
-        stage, paths = make_stage(Path(folder), options.bodies)
-        base = report("bare SetTimeSample", lambda: bare_calls(paths, poses), options.repeat, (0.0, 0.0))
-        report("Recorder", lambda: recorder_calls(stage, paths, poses), options.repeat, base)
-        report("Recorder, clips of 60", lambda: recorder_calls(stage, paths, poses, clips=60), options.repeat, base)
-
-
-if __name__ == "__main__":
-    main()
