@@ -24,11 +24,11 @@ HEAD = """# Fields
 
 <!-- Made from usd_sim/model/fields.py by tools/generate_docs.py: edit that, not this. -->
 
-Every array of `Model`, `State` and `Control`. Values are SI and radians, quaternions x, y, z, w, spatial vectors linear first.
-Where linear and angular degrees of freedom differ, both units are given, as in `m|rad`.
+Every array of `Model`, `State` and `Control`. Values are SI and radians, quaternions x, y, z, w, spatial vectors linear
+first. Where linear and angular degrees of freedom differ, both units are given, as in `m|rad`.
 
-- **Held by**: all fields are attributes of the model; those of the state and the control are copied by `model.state()` and
-  `model.control()`, and the model keeps their initial values.
+- **Held by**: all fields are attributes of the model; those of the state and the control are copied by `model.state()`
+  and `model.control()`, and the model keeps their initial values.
 - **Fallback**: value of rows that nobody set; *derived* fields are computed by `finalize`.
 - **Flag**: what a change is announced as to `Solver.notify_model_changed`.
 """

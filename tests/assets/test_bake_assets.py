@@ -28,6 +28,7 @@ WITHOUT_BODIES = {
 STILL = {
     "acrobot.usda": "balances upright",
     "pendulum.usda": "balances upright",
+    "cart-pole.usda": "balances upright",
     "cartpole.usda": "balances upright",
     "physics.usda": "is fixed to the world or balances",
     "2dof_planar.usda": "swings in a horizontal plane",

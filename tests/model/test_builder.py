@@ -256,7 +256,7 @@ def test_only_roots_are_kinematic():
     builder = ModelBuilder()
     a, b = builder.add_link(is_kinematic=True), builder.add_link(is_kinematic=True, label="inner")
     joints = [builder.add_joint_free(a), builder.add_joint_revolute(a, b)]
-    with pytest.raises(ValueError, match="inner.*not a root"):
+    with pytest.raises(ValueError, match=r"inner.*not a root"):
         builder.add_articulation(joints)
 
 

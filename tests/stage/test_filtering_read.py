@@ -181,7 +181,8 @@ def test_filtered_pairs_of_an_articulation():
 
 def test_filtered_pairs_of_an_articulation_whose_root_is_a_joint():
     text = box("A") + box("B") + box("Out")
-    text += '\ndef PhysicsFixedJoint "Base" (prepend apiSchemas = ["PhysicsArticulationRootAPI"]) { rel physics:body1 = </A> }'
+    root = '(prepend apiSchemas = ["PhysicsArticulationRootAPI"])'
+    text += f'\ndef PhysicsFixedJoint "Base" {root} {{ rel physics:body1 = </A> }}'
     text += '\ndef PhysicsSphericalJoint "J" { rel physics:body0 = </A>; rel physics:body1 = </B> }'
     stage = stage_of(text)
     api = UsdPhysics.FilteredPairsAPI.Apply(stage.GetPrimAtPath("/Base"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,11 @@ from record.instancing import (
     spread,
 )
 
-from usd_sim import load
+from usd_sim import Simulation, load
 from usd_sim.errors import UsdSimError
 from usd_sim.geometry import transforms as tf
+from usd_sim.stage.read.copies import instanced_scan
+from usd_sim.stage.read.scan import scan
 
 ROUNDED = 1.0e-5
 """A dozen multiplications of single-precision values of some units."""
@@ -36,9 +39,10 @@ def _same_rows(a: object, b: object, frequency: str, fields: tuple[str, ...]) ->
     """Check that two models have equal values in all rows, whatever they are called."""
     assert getattr(a, f"{frequency}_count") == getattr(b, f"{frequency}_count")
     for name in fields:
-        np.testing.assert_allclose(
-            getattr(a, name).numpy(), getattr(b, name).numpy(), rtol=ROUNDED, atol=ROUNDED, err_msg=name
-        )
+        first, second = getattr(a, name).numpy(), getattr(b, name).numpy()
+        if first.shape[1:] == (7,):  # a quaternion and its negative are the same rotation
+            first[:, 3:] *= np.where(np.sum(first[:, 3:] * second[:, 3:], axis=1, keepdims=True) < 0, -1, 1)
+        np.testing.assert_allclose(first, second, rtol=ROUNDED, atol=ROUNDED, err_msg=name)
 
 
 def test_each_instance_is_a_body_where_usd_draws_it(tmp_path: Path) -> None:
@@ -89,6 +93,66 @@ def test_scale_changes_size_and_mass_as_on_prims(tmp_path: Path, scales: np.ndar
     assert a.body_mass.numpy()[0] != a.body_mass.numpy()[1]
     _same_rows(a, b, "body", ("body_q", "body_mass", "body_com", "body_inertia"))
     _same_rows(a, b, "shape", ("shape_type", "shape_scale", "shape_transform", "shape_density"))
+
+
+def _jointed(stage: Usd.Stage, path: str) -> None:
+    """Define bodies of many kinds of colliders and joints, with lengths, masses and inertias of every kind."""
+    pendulum(stage, path)
+    upper, lower = stage.GetPrimAtPath(f"{path}/upper"), stage.GetPrimAtPath(f"{path}/lower")
+    mass = UsdPhysics.MassAPI.Apply(upper)
+    mass.CreateMassAttr(3.0)
+    mass.CreateCenterOfMassAttr(Gf.Vec3f(0.1, 0.0, 0.05))
+    UsdPhysics.MassAPI.Apply(lower).CreateDensityAttr(500.0)
+    UsdPhysics.RigidBodyAPI(lower).CreateVelocityAttr(Gf.Vec3f(0.0, 0.0, 1.0))
+    capsule = UsdGeom.Capsule.Define(stage, f"{path}/lower/tail")
+    capsule.AddTranslateOp().Set((0.3, 0.1, 0.0))
+    capsule.AddRotateYOp().Set(40.0)
+    UsdPhysics.CollisionAPI.Apply(capsule.GetPrim())
+    mesh = UsdGeom.Mesh.Define(stage, f"{path}/lower/fin")
+    mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    mesh.CreateFaceVertexCountsAttr([3, 3, 3, 3])
+    mesh.CreateFaceVertexIndicesAttr([0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3])
+    UsdPhysics.CollisionAPI.Apply(mesh.GetPrim())
+    slide = UsdPhysics.PrismaticJoint.Define(stage, f"{path}/slide")
+    UsdPhysics.RigidBodyAPI.Apply(UsdGeom.Xform.Define(stage, f"{path}/slider").GetPrim())
+    collider(stage, f"{path}/slider/block", size=0.1)
+    slide.CreateBody0Rel().SetTargets([f"{path}/lower"])
+    slide.CreateBody1Rel().SetTargets([f"{path}/slider"])
+    slide.CreateLocalPos0Attr(Gf.Vec3f(-0.6, 0.0, 0.0))
+    slide.CreateLowerLimitAttr(-0.2)
+    slide.CreateUpperLimitAttr(0.4)
+
+
+def _half_stated(stage: Usd.Stage, path: str) -> None:
+    """Define a body of two colliders, of which one states its mass: the sum grows by no power of the size."""
+    UsdPhysics.RigidBodyAPI.Apply(UsdGeom.Xform.Define(stage, path).GetPrim())
+    collider(stage, f"{path}/a")
+    collider(stage, f"{path}/b", size=0.25)
+    UsdPhysics.MassAPI.Apply(stage.GetPrimAtPath(f"{path}/b")).CreateMassAttr(20.0)
+    UsdGeom.Xformable(stage.GetPrimAtPath(f"{path}/b")).AddTranslateOp().Set((0.4, 0.0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("prototype", "copies"), [(_jointed, 3), (_half_stated, 40)], ids=["by three copies", "each for itself"]
+)
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_many_sizes(tmp_path: Path, prototype: Callable[[Usd.Stage, str], None], copies: int, mirrored: bool) -> None:
+    places = spread(40)
+    sizes = np.exp(np.random.default_rng(1).uniform(-2.0, 2.0, 40)).astype(np.float32)
+    places.scales = np.outer(sizes, [-1.0 if mirrored else 1.0, 1.0, 1.0])
+    instanced, prims = _stage(tmp_path / "a"), _stage(tmp_path / "b")
+    add_instancer(instanced, "/World/Inst", [prototype], places)
+    add_prims(prims, "/World/Inst", [prototype], places)
+    a, b = load(instanced), load(prims)
+    _same_rows(a, b, "body", ("body_q", "body_qd", "body_mass", "body_com", "body_inertia"))
+    _same_rows(a, b, "shape", ("shape_type", "shape_scale", "shape_transform", "shape_density"))
+    _same_rows(a, b, "joint", ("joint_type", "joint_X_p", "joint_X_c"))
+    _same_rows(a, b, "joint_dof", ("joint_axis", "joint_limit_lower", "joint_limit_upper"))
+    _same_rows(a, b, "joint_coord", ("joint_q",))
+    found = instanced_scan(scan(instanced))
+    assert len(found.copies) == 3
+    found = instanced_scan(scan(instanced), size_by_size={"/World/Inst/Protos/p0"} if copies > 3 else frozenset())
+    assert len(found.copies) == copies
 
 
 def test_under_uneven_and_mirroring_ancestors(tmp_path: Path) -> None:
@@ -174,6 +238,34 @@ def test_prototypes_with_joints_are_copied_whole(tmp_path: Path) -> None:
     pairs = model.shape_collision_filter_pairs.numpy()
     body = model.shape_body.numpy()
     assert sorted(tuple(sorted(body[pair])) for pair in pairs) == [(1, 2), (3, 4), (5, 6)]
+
+
+def test_actuators_and_tendons_are_copied_with_the_joints(tmp_path: Path) -> None:
+    def motored(stage: Usd.Stage, path: str) -> None:
+        pendulum(stage, path)
+        motor = stage.DefinePrim(f"{path}/motor", "MjcActuator")
+        motor.CreateRelationship("mjc:target").SetTargets([f"{path}/hinge"])
+        tendon = stage.DefinePrim(f"{path}/tendon", "MjcTendon")
+        tendon.CreateAttribute("mjc:type", Sdf.ValueTypeNames.Token).Set("fixed")
+        tendon.CreateRelationship("mjc:path").SetTargets([f"{path}/hinge"])
+
+    stage = _stage(tmp_path)
+    pendulum(stage, "/World/Own")
+    add_instancer(stage, "/World/Inst", [motored], spread(3))
+    model = load(stage)
+    hinges = model.binding.rows("joint", "/World/Inst/Protos/p0/hinge")
+    dofs = model.joint_qd_start.numpy()[hinges].tolist()
+    assert model.array("mujoco:actuator_dof").numpy().tolist() == dofs
+    assert model.array("mujoco:wrap_dof").numpy().tolist() == dofs
+    assert model.array("mujoco:wrap_tendon").numpy().tolist() == [0, 1, 2]
+
+
+def test_instances_are_found_by_their_labels(tmp_path: Path) -> None:
+    stage = _stage(tmp_path)
+    places = spread(2)
+    add_instancer(stage, "/World/Inst", [box], places)
+    position, _ = Simulation(load(stage)).body_pose("/World/Inst[1]")
+    np.testing.assert_allclose(position, places.positions[1], atol=SINGLE)
 
 
 def test_a_joint_to_the_world_holds_each_instance_where_it_is(tmp_path: Path) -> None:
@@ -288,7 +380,7 @@ def test_prototypes_may_be_instanceable_references(tmp_path: Path) -> None:
     assert len(model.binding.rows("joint", "/World/Inst/Protos/p0/hinge")) == 3
 
 
-def test_materials_and_groups_reach_instances(tmp_path: Path) -> None:
+def test_materials_reach_instances(tmp_path: Path) -> None:
     stage = _stage(tmp_path)
     material = UsdShade.Material.Define(stage, "/World/Slippery")
     UsdPhysics.MaterialAPI.Apply(material.GetPrim()).CreateDynamicFrictionAttr(0.05)
@@ -299,6 +391,48 @@ def test_materials_and_groups_reach_instances(tmp_path: Path) -> None:
     np.testing.assert_allclose(model.shape_material_mu.numpy()[1:], 0.05, rtol=SINGLE)
     assert model.shape_material_path[1:] == ["/World/Slippery"] * 2
     assert instancer.GetPrim()
+
+
+def test_collision_groups_hold_for_instances(tmp_path: Path) -> None:
+    stage = _stage(tmp_path)
+    places = spread(3)
+    places.scales = np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3])
+    add_instancer(stage, "/World/Inst", [box], places)
+    group = UsdPhysics.CollisionGroup.Define(stage, "/World/group")
+    group.GetCollidersCollectionAPI().CreateIncludesRel().SetTargets(["/World/Inst"])
+    group.CreateFilteredGroupsRel().SetTargets(["/World/group"])
+    model = load(stage)
+    rows = model.binding.rows("shape", "/World/Inst")
+    classes, masks = model.shape_filter_class.numpy()[rows], model.shape_filter_mask.numpy()[rows]
+    assert (classes & masks > 0).all()
+    assert model.shape_filter_class.numpy()[0] == 0  # the ground
+
+
+@pytest.mark.parametrize("target", ["/World/Inst", "/World/Inst/Protos/p0"])
+def test_filtered_pairs_hold_for_all_instances(tmp_path: Path, target: str) -> None:
+    stage = _stage(tmp_path)
+    places = spread(3)
+    places.scales = np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3])
+    add_instancer(stage, "/World/Inst", [box], places)
+    box(stage, "/World/Own")
+    own = stage.GetPrimAtPath("/World/Own")
+    UsdPhysics.FilteredPairsAPI.Apply(own).CreateFilteredPairsRel().SetTargets([target])
+    model = load(stage)
+    body = model.shape_body.numpy()[model.shape_collision_filter_pairs.numpy()]
+    assert sorted(map(tuple, np.sort(body, axis=1))) == [(0, 1), (0, 2), (0, 3)]
+
+
+def test_pairs_of_different_instances_are_told(tmp_path: Path) -> None:
+    stage = _stage(tmp_path)
+    prototypes = [box, lambda s, p: box(s, p, size=1.0)]
+    add_instancer(stage, "/World/Inst", prototypes, spread(4), which=[0, 1, 0, 1])
+    first = stage.GetPrimAtPath("/World/Inst/Protos/p0")
+    UsdPhysics.FilteredPairsAPI.Apply(first).CreateFilteredPairsRel().SetTargets(["/World/Inst/Protos/p1"])
+    model = load(stage)
+    assert len(model.shape_collision_filter_pairs) == 0
+    assert [(entry.prim, entry.property) for entry in model.report.ignored] == [
+        ("/World/Inst/Protos/p0", "physics:filteredPairs")
+    ]
 
 
 def test_the_report_speaks_of_real_prims_once(tmp_path: Path) -> None:
@@ -329,6 +463,50 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     instancer.GetPositionsAttr().Set([(0, 0, 0), (0, 0, 0), (float("nan"), 0, 0)])
     with pytest.raises(UsdSimError, match="instance 2 is not a finite number"):
         load(stage)
+
+
+def test_incomplete_instancers_make_nothing(tmp_path: Path) -> None:
+    stage = _stage(tmp_path)
+    UsdGeom.PointInstancer.Define(stage, "/World/Bare")
+    empty = add_instancer(stage, "/World/Empty", [box], Places(np.zeros((0, 3))))
+    empty.CreatePrototypesRel().AddTarget("/World/Nowhere")
+    model = load(stage)
+    assert (model.body_count, model.shape_count) == (0, 1)
+    assert [(entry.prim, entry.property) for entry in model.report.ignored] == [
+        ("/World/Empty", "prototypes"),
+        ("/World/Empty/Protos/p0", ""),
+    ]
+
+
+def test_prototypes_that_physics_cannot_read_are_told(tmp_path: Path) -> None:
+    stage = _stage(tmp_path)
+    box(stage, "/Library/box")
+    stage.GetPrimAtPath("/Library").SetSpecifier(Sdf.SpecifierClass)
+    instancer = add_instancer(stage, "/World/Inst", [], spread(2))
+    instancer.CreatePrototypesRel().AddTarget("/Library/box")
+    model = load(stage)
+    assert model.body_count == 0
+    assert [(entry.prim, entry.property) for entry in model.report.ignored] == [("/World/Inst", "prototypes")]
+
+
+def test_a_flat_instance_is_an_error(tmp_path: Path) -> None:
+    stage = _stage(tmp_path)
+    places = spread(2)
+    places.scales = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
+    add_instancer(stage, "/World/Inst", [box], places)
+    with pytest.raises(UsdSimError, match=r"/World/Inst/Protos/p0.*scale is zero"):
+        load(stage)
+
+
+def test_orientations_need_no_unit_length(tmp_path: Path) -> None:
+    stage = _stage(tmp_path)
+    instancer = add_instancer(stage, "/World/Inst", [box], Places(spread(2).positions))
+    instancer.CreateOrientationsAttr([Gf.Quath(0, 0, 0, 0), Gf.Quath(2, 2, 0, 0)])
+    model = load(stage)
+    np.testing.assert_allclose(model.body_mass.numpy(), 125.0, rtol=SINGLE)
+    np.testing.assert_allclose(
+        np.abs(model.body_q.numpy()[:, 3:]), [[0, 0, 0, 1], [2**-0.5, 0, 0, 2**-0.5]], atol=SINGLE
+    )
 
 
 def test_an_instancer_that_instances_itself_is_an_error(tmp_path: Path) -> None:

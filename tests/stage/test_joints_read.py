@@ -1,6 +1,8 @@
-"""Joints by kinematics: moving a coordinate moves the bodies as UsdPhysics says, whichever way the joint is authored."""
+"""Joints by kinematics: coordinates move the bodies as UsdPhysics says, whichever way the joint is authored."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -131,7 +133,8 @@ def test_one_freedom(kind: str, axis: str, order: str):
     motion = turn if "Revolute" in kind else slide
     unit = np.degrees(1.0) if "Revolute" in kind else 1.0
     row = "XYZ".index(axis)
-    text = f'uniform token physics:axis = "{axis}"; float physics:lowerLimit = {-0.5 * unit}; float physics:upperLimit = {0.9 * unit}'
+    limits = f"float physics:lowerLimit = {-0.5 * unit}; float physics:upperLimit = {0.9 * unit}"
+    text = f'uniform token physics:axis = "{axis}"; {limits}'
     result = read(scene(kind, order, motion(row, 0.4), text))
     dof = result.dof("/J")
     assert result.joint_q[result.joint_q_start[result.joint("/J")]] == pytest.approx(0.4, abs=CHAINED)
@@ -271,7 +274,7 @@ def test_frames_under_scaled_parents():
     frames = f"{frame_text(0, slide(1, 0.5))}; {frame_text(1, slide(1, -1.5))}"
     uneven = 'float3 xformOp:scale = (1, 3, 1); uniform token[] xformOpOrder = ["xformOp:scale"]'
     shifted = 'double3 xformOp:translate = (0, 3, 0); uniform token[] xformOpOrder = ["xformOp:translate"]'
-    result = read(f"""def Xform "Top" {{ float3 xformOp:scale = (2, 2, 2); uniform token[] xformOpOrder = ["xformOp:scale"]
+    result = read(f"""def Xform "Top" {{ {uneven.replace("(1, 3, 1)", "(2, 2, 2)")}
     {box("A", uneven)} {box("B", shifted)} {joint("PhysicsRevoluteJoint", "/Top/A", "/Top/B", frames)} }}""")
     row = result.joint("/Top/J")
     # in metres: the body's scale counts, and its own frame has none
@@ -331,7 +334,7 @@ def chain(names: str, *, root: str = "", world: bool = False) -> str:
         box(name, pose_text(slide(0, i + 1.0)), "PhysicsArticulationRootAPI" if root == name else "")
         for i, name in enumerate(names[1:])
     )
-    for i, (a, b) in enumerate(zip(names[:-1], names[1:], strict=True)):
+    for i, (a, b) in enumerate(pairwise(names)):
         text += joint("PhysicsRevoluteJoint", f"/{a}", f"/{b}", frame_text(0, slide(0, 1.0)), name=f"J{i}")
     return text + (joint("PhysicsFixedJoint", "", f"/{names[0]}", name="Base") if world else "")
 
@@ -485,7 +488,8 @@ ANCHORS = [np.zeros(3), np.array([0.1, 0.2, 0.3]), np.array([-0.2, 0.1, 0.4])]
 
 def stacked(order: list[int], *, adds: bool, at: np.ndarray, reverse: bool = False) -> str:
     """Return two bodies with joints between them, anchored at points of B, whose zero poses agree."""
-    text = f'def Xform "Robot" (prepend apiSchemas = ["NewtonArticulationRootAPI"]) {{ bool newton:jointsAddMobility = {int(adds)}\n'
+    head = 'def Xform "Robot" (prepend apiSchemas = ["NewtonArticulationRootAPI"])'
+    text = f"{head} {{ bool newton:jointsAddMobility = {int(adds)}\n"
     text += box("A", pose_text(PLACE_A)) + box("B", pose_text(at))
     for i in order:
         kind, axis = STACK[i]
@@ -513,7 +517,7 @@ def sequence(order: list[int], q: dict[int, float]) -> np.ndarray:
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [0, 2, 1], [1, 2], [2, 1], [0, 1]])
 def test_stacked_joints_act_one_after_another(order: list[int]):
-    authored = {i: value for i, value in zip(order, (0.2, -0.4, 0.6), strict=False)}
+    authored = dict(zip(order, (0.2, -0.4, 0.6), strict=False))
     at = product(PLACE_A, sequence(order, authored))
     result = read(stacked(order, adds=True, at=at))
     assert sorted(result.joint_type.tolist()) == sorted([JointType.FREE, JointType.D6])
@@ -522,7 +526,7 @@ def test_stacked_joints_act_one_after_another(order: list[int]):
     assert [result.joint_dof_path[first + k] for k in range(len(order))] == [f"/Robot/J{i}" for i in order]
     start = result.joint_q_start[row]
     np.testing.assert_allclose(result.joint_q[start : start + len(order)], list(authored.values()), atol=CHAINED)
-    other = {i: value for i, value in zip(order, (-0.7, 1.1, 0.3), strict=False)}
+    other = dict(zip(order, (-0.7, 1.1, 0.3), strict=False))
     q = result.joint_q.astype(float)
     q[start : start + len(order)] = list(other.values())
     poses = forward_kinematics(result.model, q)
@@ -537,7 +541,7 @@ def test_stacked_joints_authored_the_other_way_round_add_freedom_too():
     row = result.joint_type.tolist().index(JointType.D6)
     q = result.joint_q.astype(float)
     start = result.joint_q_start[row]
-    values = {path: value for path, value in (("/Robot/J1", 0.5), ("/Robot/J2", -0.8))}
+    values = {"/Robot/J1": 0.5, "/Robot/J2": -0.8}
     first = result.joint_qd_start[row]
     q[start : start + 2] = [values[result.joint_dof_path[first + k]] for k in range(2)]
     poses = forward_kinematics(result.model, q)
@@ -579,3 +583,19 @@ def test_instances_of_joints_are_found_by_their_path():
         np.testing.assert_allclose(
             result.body_q[result.joint_child[row]][:3], world_matrix(stage, f"/{'ABC'[i + 1]}")[3, :3], atol=SINGLE
         )
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", np.inf), ("float drive:angular:physics:maxForce = 5", 5.0)])
+@pytest.mark.parametrize("apis", ["PhysicsDriveAPI:angular", ""])
+def test_effort_is_unlimited_where_nothing_is_stated(text: str, expected: float, apis: str):
+    result = read(scene("PhysicsRevoluteJoint", "AB", IDENTITY, text, apis))
+    assert result.joint_effort_limit[result.dof("/J")] == (expected if apis else np.inf)
+
+
+def test_excluded_joints_add_no_mobility():
+    # the parser lists excluded joints among those of the articulation
+    text = stacked([1, 2], adds=True, at=product(PLACE_A, slide(0, 0.5)))
+    text = text.replace('"J2"  {', '"J2" { bool physics:excludeFromArticulation = 1; ')
+    result = read(text)
+    assert JointType.D6 not in result.joint_type.tolist()
+    assert result.joint_articulation[result.joint("/Robot/J2")] == -1

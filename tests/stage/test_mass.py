@@ -258,7 +258,8 @@ def test_meshes_have_their_volume(how: str, surface: tuple[str, str], scale: tup
 
 
 def test_disabled_colliders_weigh_nothing_unless_nothing_else_does():
-    off = 'def Cube "{}" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{ double size = 1; bool physics:collisionEnabled = 0 }}\n'
+    head = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
+    off = f'def Cube "{{}}" {head} {{{{ double size = 1; bool physics:collisionEnabled = 0 }}}}\n'
     on = 'def Sphere "S" (prepend apiSchemas = ["PhysicsCollisionAPI"]) { double radius = 1 }\n'
     result = read(body(inner=off.format("C") + on))
     assert result.body_mass[0] == pytest.approx(4000.0 / 3.0 * np.pi, rel=CHAINED)
@@ -341,7 +342,8 @@ def test_impossible_numbers_are_errors(name: str, value: str, on: str):
     if on == "body":
         result, path = read_report(body(text, "PhysicsMassAPI")), "/B"
     else:
-        inner = f'def Cube "C" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMassAPI"]) {{ double size = 1; {text} }}'
+        head = '(prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMassAPI"])'
+        inner = f'def Cube "C" {head} {{ double size = 1; {text} }}'
         result, path = read_report(body(inner=inner)), "/B/C"
     assert [(entry.prim, entry.property) for entry in result.errors] == [(path, f"physics:{name}")]
 

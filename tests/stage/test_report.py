@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,7 +97,8 @@ SCENES = {
         uniform token drive:angular:physics:type = "acceleration"; float drive:linear:physics:stiffness = 1
         float drive:rotX:physics:damping = 1; float limit:rotX:physics:low = 0; float physics:breakForce = 3 }""",
     "mesh": """def Mesh "M" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]) {
-        uniform token physics:approximation = "convexDecomposition"; point3f[] points = [(0,0,0),(1,0,0),(0,1,0),(0,0,1)]
+        uniform token physics:approximation = "convexDecomposition"
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
         int[] faceVertexCounts = [3, 3, 3, 3]; int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3] }""",
     "not a number": box("A", "float physics:mass = nan", "PhysicsMassAPI"),
     "negative": box("A", "float physics:mass = -2", "PhysicsMassAPI"),
@@ -107,7 +110,8 @@ SCENES = {
         rel newton:mimicJoint = </J>; float newton:mimicCoef1 = 2 }""",
     "groups": box("A")
     + """def PhysicsCollisionGroup "G" (prepend apiSchemas = ["CollectionAPI:colliders"]) {
-        rel collection:colliders:includes = </A>; rel physics:filteredGroups = </G>; bool physics:invertFilteredGroups = 1 }""",
+        rel collection:colliders:includes = </A>; rel physics:filteredGroups = </G>
+        bool physics:invertFilteredGroups = 1 }""",
     "cone limits": box("A")
     + """def PhysicsSphericalJoint "J" { rel physics:body1 = </A>; float physics:coneAngle0Limit = 30
         float physics:coneAngle1Limit = -1 }""",
@@ -135,8 +139,8 @@ def test_what_is_said():
 
 
 def test_a_newton_schema_brings_the_physics_one_along():
-    text = """def Cube "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "NewtonCollisionAPI", "NewtonMassAPI"]) { double size = 1
-    float physics:mass = 3; bool physics:collisionEnabled = 0; float newton:contactMargin = 0.5 }"""
+    text = """def Cube "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "NewtonCollisionAPI", "NewtonMassAPI"]) {
+    double size = 1; float physics:mass = 3; bool physics:collisionEnabled = 0; float newton:contactMargin = 0.5 }"""
     result: Read = read(text)
     assert result.body_mass.tolist() == [3.0]
     assert result.shape_margin.tolist() == [0.5]
@@ -184,3 +188,33 @@ def test_every_rule_can_be_found_by_its_name():
 def test_no_rule_is_stated_twice_on_a_schema():
     pairs = [(rule.property, rule.on) for rule in RULES.rules]
     assert len(pairs) == len(set(pairs))
+
+
+UNREGISTERED = """
+from pxr import Sdf, Usd
+layer = Sdf.Layer.CreateAnonymous(".usda")
+layer.ImportFromString('''#usda 1.0
+def Cube "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI", "NewtonCollisionAPI"]) {
+    double size = 1
+    float physics:mass = 2
+    float3 physics:diagonalInertia = (1, 1, 1)
+}
+def Cube "B" (prepend apiSchemas = ["PhysicsCollisionAPI", "NewtonCollisionAPI"]) {
+    double size = 1
+    float newton:contactMargin = 0.5
+}
+''')
+stage = Usd.Stage.Open(layer)
+stage.DefinePrim("/C", "Xform")  # wakes USD's schema registry: too late to register
+from usd_sim.stage.load import load
+model = load(stage, device="cpu")
+assert model.shape_label == ["/B"], model.shape_label
+assert model.shape_margin.numpy()[0] > 0
+assert [(entry.prim, entry.property) for entry in model.report.ignored] == [("/A", "")], model.report.ignored
+assert "register" in model.report.ignored[0].remedy
+"""
+
+
+def test_schemas_that_were_never_registered_are_named():
+    done = subprocess.run([sys.executable, "-c", UNREGISTERED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

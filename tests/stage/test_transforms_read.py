@@ -56,8 +56,8 @@ def prim(type_name: str, ops: str, order: str, extra: str = "") -> str:
     sizes = {"Sphere": "double radius = 1", "Cube": "double size = 2"}
     default = f"double radius = 1; double height = 2; {extra}"
     return (
-        f'\ndef {type_name} "P" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{ {sizes.get(type_name, default)}; {ops}; '
-        f"uniform token[] xformOpOrder = [{order}] }}"
+        f'\ndef {type_name} "P" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{ {sizes.get(type_name, default)}; '
+        f"{ops}; uniform token[] xformOpOrder = [{order}] }}"
     )
 
 
@@ -148,14 +148,16 @@ def test_planes_face_along_their_axis_also_when_mirrored(axis: str, scale: tuple
 
 
 @pytest.mark.parametrize("type_name", ["Capsule", "Cylinder", "Cone"])
-def test_a_stretched_radius_is_reported(type_name: str):
+def test_an_uneven_radius_makes_a_convex_mesh(type_name: str):
     result = read(prim(type_name, "float3 xformOp:scale = (1, 2, 1)", '"xformOp:scale"'))
     assert result.said("approximated", "/P", "not uniform about the axis")
-    assert result.shape_scale[0][0] == 2.0
+    assert result.shape_type[0] == GeoType.CONVEX_MESH
+    np.testing.assert_array_equal(result.shape_scale[0], [1.0, 2.0, 1.0])
 
 
 def test_shear_is_reported_on_bodies_and_colliders():
-    result = read(f"""def Xform "Top" {{ float3 xformOp:scale = (1, 3, 1); uniform token[] xformOpOrder = ["xformOp:scale"]
+    result = read(f"""def Xform "Top" {{ float3 xformOp:scale = (1, 3, 1)
+    uniform token[] xformOpOrder = ["xformOp:scale"]
     {box("A", 'float xformOp:rotateZ = 30; uniform token[] xformOpOrder = ["xformOp:rotateZ"]')}
     {prim("Cube", "float xformOp:rotateZ = 30", '"xformOp:rotateZ"')} }}""")
     assert result.said("approximated", "/Top/A", "shears")
@@ -268,8 +270,9 @@ def instanced(nested: bool) -> Usd.Stage:
     stage = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
     UsdGeom.SetStageUpAxis(stage, "Z")
+    above = 'double3 xformOp:translate = (0, 0, 2); uniform token[] xformOpOrder = ["xformOp:translate"]'
     source = stage_of(f"""
-    class Xform "Robot" {{ {box("A")} {box("B", 'double3 xformOp:translate = (0, 0, 2); uniform token[] xformOpOrder = ["xformOp:translate"]')}
+    class Xform "Robot" {{ {box("A")} {box("B", above)}
         def PhysicsRevoluteJoint "J" {{ rel physics:body0 = </Robot/A>; rel physics:body1 = </Robot/B>
             point3f physics:localPos1 = (0, 0, -2) }} }}
     class Xform "Pair" {{ def Xform "Inner" (instanceable = true; prepend references = </Robot>) {{ }} }}
@@ -307,7 +310,8 @@ def test_instanced_meshes_are_kept_once_and_many_under_one_body_are_read():
         """
         for i in range(64)
     )
-    stage = stage_of(f"""class Xform "Robot" {{ def Xform "B" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {{ {parts} }} }}
+    stage = stage_of(f"""class Xform "Robot" {{
+    def Xform "B" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {{ {parts} }} }}
     def Xform "C0" (instanceable = true; prepend references = </Robot>) {{ }}
     def Xform "C1" (instanceable = true; prepend references = </Robot>) {{ }}""")
     result = read(stage)
@@ -408,3 +412,18 @@ def test_colliders_that_are_no_geometry_are_reported():
     result = read('def Xform "X" (prepend apiSchemas = ["PhysicsCollisionAPI"]) { }')
     assert result.said("ignored", "/X", "only geometry")
     assert len(result.shape_path) == 0
+
+
+@pytest.mark.parametrize("type_name", ["Capsule_1", "Cylinder_1"])
+@pytest.mark.parametrize(("top", "bottom"), [(0.5, 0.5), (0.25, 0.5)])
+def test_geometry_with_two_radii(type_name: str, top: float, bottom: float):
+    text = f"double radiusTop = {top}; double radiusBottom = {bottom}; double height = 3"
+    result = read(f'def {type_name} "P" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{ {text} }}')
+    if top == bottom:
+        np.testing.assert_allclose(result.shape_scale[0], [0.5, 1.5, 0.0])
+    else:
+        lower, upper = result.shape_source[0].bounds
+        ends = (0.5, 0.25) if type_name == "Capsule_1" else (0.0, 0.0)
+        np.testing.assert_allclose(lower, [-0.5, -0.5, -1.5 - ends[0]])
+        np.testing.assert_allclose(upper, [0.5, 0.5, 1.5 + ends[1]])
+    assert result.said("approximated", "/P", "radii of top and bottom differ") == (top != bottom)

@@ -10,6 +10,7 @@ import numpy as np
 
 from usd_sim.errors import UsdSimError
 from usd_sim.geometry.cache import cached_arrays, content_key
+from usd_sim.geometry.hull import convex_hull
 from usd_sim.geometry.mesh import Mesh
 
 __all__ = ["CONCAVITY", "KEPT_FACES", "convex_parts", "simplified"]
@@ -45,6 +46,7 @@ def convex_parts(
     )
 
     def compute() -> list[np.ndarray]:
+        convex_hull(mesh.vertices, prim=prim)  # says so where the mesh has no volume
         coacd.set_log_level("error")
         options = {} if limit is None else {"decimate": True, "max_ch_vertex": limit}
         try:

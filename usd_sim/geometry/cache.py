@@ -14,6 +14,7 @@ import numpy as np
 
 __all__ = ["cache_folder", "cached_arrays", "content_key"]
 
+
 def cache_folder() -> Path:
     """Return the folder that results are kept in: ``$USD_SIM_CACHE``, else ``usd-sim`` in the user's cache folder.
 

@@ -257,6 +257,15 @@ class Mesh:
         indices = self.indices[:, ::-1] if scale.prod() < 0.0 else self.indices
         return Mesh(self.vertices * scale, indices)
 
+    def without_unused_points(self) -> Mesh:
+        """Return the mesh with only the points that its triangles use, in their order."""
+        used = np.zeros(self.vertex_count, np.bool_)
+        used[self.indices] = True
+        if used.all():
+            return self
+        number = np.cumsum(used) - 1
+        return Mesh(self.vertices[used], number[self.indices], max_hull_vertices=self.max_hull_vertices)
+
 
 def triangulate(
     face_vertex_counts: ArrayLike,

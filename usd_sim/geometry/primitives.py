@@ -12,7 +12,7 @@ from usd_sim.errors import UsdSimError
 from usd_sim.geometry.mesh import Mesh
 from usd_sim.geometry.types import GeoType
 
-__all__ = ["ShapeBounds", "primitive_mesh", "shape_bounds"]
+__all__ = ["ShapeBounds", "primitive_mesh", "shape_bounds", "tapered_mesh"]
 
 Array = NDArray[np.float64]
 
@@ -75,6 +75,36 @@ def primitive_mesh(geo_type: GeoType | int, scale: ArrayLike, *, segments: int =
         return _revolve(profile, np.concatenate([height[lower] * x - y, height[upper] * x + y]), segments)
     radii = (x, x, x) if geo_type == GeoType.SPHERE else (x, y, z)
     return _revolve(ring, height, segments).scaled(radii)
+
+
+def tapered_mesh(
+    bottom: float, top: float, half_height: float, *, round_ends: bool = False, segments: int = 48
+) -> Mesh:
+    """Return a cylinder or capsule along Z with a radius at each end, as a closed mesh with its points on the surface.
+
+    The widest points lie on the X and Y axes, so extents are exact where ``segments`` is a multiple of 4. A tapered
+    capsule has a half ball at each end and a cone between them; it is not convex where the cone meets the smaller one.
+
+    Args:
+        bottom: Radius at -half_height [m], not negative.
+        top: Radius at +half_height [m], not negative; one of the two is above 0.
+        half_height: Half the distance of the ends; of the centres of the half balls where they are round [m].
+        round_ends: Capsule rather than cylinder.
+        segments: Edges around the axis; round ends have a sixth as many from equator to pole.
+    """
+    if round_ends:
+        angle = np.linspace(0.0, 0.5 * np.pi, max(segments // 6, 2) + 1)
+        ring, height = np.cos(angle), np.sin(angle)
+        ring[-1] = 0.0
+        profile = np.concatenate([ring[::-1] * bottom, ring * top])
+        heights = np.concatenate([-half_height - height[::-1] * bottom, half_height + height * top])
+    else:
+        profile = np.array([0.0, bottom, top, 0.0])
+        heights = np.array([-half_height, -half_height, half_height, half_height])
+    between = np.ones(len(profile), np.bool_)
+    between[1:-1] = profile[1:-1] > 0.0
+    profile, heights = profile[between], heights[between]
+    return _revolve(profile, heights, segments)
 
 
 def _revolve(radius: Array, height: Array, segments: int) -> Mesh:

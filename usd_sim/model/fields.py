@@ -313,6 +313,17 @@ FIELDS = FieldTable(
         Field("shape_material_kd", _F.SHAPE, "float", "Contact damping.", 100.0, "N·s/m", flag=_M.SHAPE_PROPERTIES),
         Field("shape_material_kf", _F.SHAPE, "float", "Gain of friction against slip speed.", 1000.0, "N·s/m", flag=_M.SHAPE_PROPERTIES),
         Field("shape_material_ka", _F.SHAPE, "float", "Adhesion distance.", 0.0, "m", flag=_M.SHAPE_PROPERTIES),
+        Field("shape_material_mu_static", _F.SHAPE, "float", "Friction coefficient at rest; that of shape_material_mu where negative.", -1.0, flag=_M.SHAPE_PROPERTIES),
+        Field("shape_material_friction_combine", _F.SHAPE, "int", "CombineMode of friction; -1 lets the solver choose.", -1, flag=_M.SHAPE_PROPERTIES),
+        Field("shape_material_restitution_combine", _F.SHAPE, "int", "CombineMode of restitution; -1 lets the solver choose.", -1, flag=_M.SHAPE_PROPERTIES),
+        Field("shape_use_sdf", _F.SHAPE, "bool", "Collide with a signed distance field of the shape, where the solver can."),
+        Field("shape_sdf_max_resolution", _F.SHAPE, "int", "Cells of the field along its longest side.", 64),
+        Field("shape_sdf_target_voxel_size", _F.SHAPE, "float", "Size of a cell, before the resolution; -inf for none.", -np.inf, "m"),
+        Field("shape_sdf_narrow_band", _F.SHAPE, "vec2", "Distances between which the field is fine, inside and outside.", (-0.1, 0.1), "m"),
+        Field("shape_sdf_padding", _F.SHAPE, "float", "Room around the shape; -inf lets the solver choose.", -np.inf, "m"),
+        Field("shape_sdf_texture_format", _F.SHAPE, "str", "How distances are stored: uint8, uint16 or float32.", "uint16"),
+        Field("shape_hydroelastic", _F.SHAPE, "bool", "Contacts follow a pressure field, where both shapes say so."),
+        Field("shape_hydroelastic_stiffness", _F.SHAPE, "float", "Stiffness of the pressure field.", 1.0e10, "N/m³"),
         # --- pairs of shapes
         Field("shape_collision_filter_pairs", _F.SHAPE_PAIR, "int2", "Pairs of shapes that do not collide.", (-1, -1), refers_to=_F.SHAPE),
     ]

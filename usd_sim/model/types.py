@@ -6,7 +6,7 @@ from enum import IntEnum, IntFlag
 
 from usd_sim.geometry.types import GeoType
 
-__all__ = ["Axis", "BodyFlags", "GeoType", "JointTargetMode", "JointType", "ModelFlags", "ShapeFlags"]
+__all__ = ["Axis", "BodyFlags", "CombineMode", "GeoType", "JointTargetMode", "JointType", "ModelFlags", "ShapeFlags"]
 
 
 class Axis(IntEnum):
@@ -19,6 +19,15 @@ class Axis(IntEnum):
     def to_vector(self) -> tuple[float, float, float]:
         """Return the unit vector of the axis."""
         return tuple(1.0 if i == self else 0.0 for i in range(3))  # type: ignore[return-value]
+
+
+class CombineMode(IntEnum):
+    """How one coefficient comes from those of two materials; of two modes the higher counts, as in PhysX."""
+
+    AVERAGE = 0
+    MIN = 1
+    MULTIPLY = 2
+    MAX = 3
 
 
 class JointType(IntEnum):

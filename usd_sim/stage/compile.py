@@ -23,15 +23,16 @@ from usd_sim.stage.read.copies import InstancedScan, instanced_scan
 from usd_sim.stage.read.filtering import read_filters
 from usd_sim.stage.read.joints import DOF_FIELDS, JointSpec, read_joints
 from usd_sim.stage.read.mass import MassSpecs, read_mass
-from usd_sim.stage.read.materials import MaterialSpecs, read_materials
+from usd_sim.stage.read.materials import MaterialSpecs, material_density, read_materials
 from usd_sim.stage.read.motion import find_followed, read_motion
 from usd_sim.stage.read.mujoco_rows import append_mujoco
+from usd_sim.stage.read.parts import split_parts
 from usd_sim.stage.read.scan import Scan, scan
 from usd_sim.stage.read.scene import SceneSpec, read_scene
 from usd_sim.stage.read.scenes import SceneRows, assign_scenes, leave_out_others
 from usd_sim.stage.read.shapes import ShapeSpecs, read_shapes
 from usd_sim.stage.report import Report
-from usd_sim.stage.tile import tile
+from usd_sim.stage.tile import NotScaling, tile
 from usd_sim.stage.topology import Forest, build_forest, merge_stacked
 
 __all__ = ["compile_stage"]
@@ -66,8 +67,15 @@ def compile_stage(
         return spec, found.report
     template = ModelBuilder()
     spec = _compile(found, stage, template, scene, keyframe)
+    try:
+        own = tile(builder, template, found)
+    except NotScaling as error:
+        found = instanced_scan(scan(stage, time=time, dialects=dialects), size_by_size=error.roots)
+        assert isinstance(found, InstancedScan)
+        template = ModelBuilder()
+        spec = _compile(found, stage, template, scene, keyframe)
+        own = tile(builder, template, found)
     builder.gravity_vector = spec.gravity
-    own = tile(builder, template, found)
     _renumber(spec, own)
     found.tidy_report()
     found.settle()
@@ -88,8 +96,11 @@ def _compile(
     scenes = SceneRows()
     if picked is None:
         scenes, joints = assign_scenes(found, scene, bodies, shapes, joints)
+    mass = read_mass(found, bodies, shapes, material_density(found, shapes.material))
+    shapes, whole = split_parts(shapes)
+    mass.shape_density = mass.shape_density[whole]
+    scenes.shape = {name: rows[whole] for name, rows in scenes.shape.items()}
     materials = read_materials(found, shapes.material)
-    mass = read_mass(found, bodies, shapes, materials.density)
     mass.mass[bodies.promoted], mass.inertia[bodies.promoted], mass.com[bodies.promoted] = 0.0, 0.0, 0.0
     articulations = _Articulations(found, bodies)
     joints = merge_stacked(found, joints, articulations.adding_mobility)
@@ -210,7 +221,7 @@ def _append_shapes(
     return builder.append(
         Frequency.SHAPE,
         len(shapes.paths),
-        shape_label=shapes.paths,
+        shape_label=shapes.labels or shapes.paths,
         shape_path=shapes.paths,
         shape_material_path=shapes.material,
         shape_body=np.where(shapes.body >= 0, shapes.body + first_body, -1),

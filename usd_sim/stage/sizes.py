@@ -73,7 +73,10 @@ def _add(columns: Columns, field: Field, rows: list[np.ndarray], powers: Powers)
     found = np.zeros(values[0].shape)
     start = 0
     for end in _BLOCKS.get(field.dtype, (values[0].shape[1],)):
-        block = _powers([value[:, start:end].astype(float) for value in values])
+        parts = [value[:, start:end].astype(float) for value in values]
+        if field.dtype == "transform" and start:  # a quaternion and its negative are the same rotation
+            parts = [np.where(np.sum(part * parts[0], axis=1, keepdims=True) < 0, -part, part) for part in parts]
+        block = _powers(parts)
         if block is None:
             return False
         found[:, start:end], start = block, end

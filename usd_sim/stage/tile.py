@@ -19,12 +19,26 @@ from usd_sim.model.columns import Columns
 from usd_sim.model.fields import DTYPES, Field, Frequency
 from usd_sim.model.finalize import coordinate_counts, move_rows
 from usd_sim.model.types import JointType
-from usd_sim.stage.read.copies import InstancedScan, Instances, split_copy_path
+from usd_sim.stage.read.copies import InstancedScan, split_copy_path
+from usd_sim.stage.read.stretches import Instances
+from usd_sim.stage.sizes import Powers, find_powers
 
-__all__ = ["tile"]
+__all__ = ["NotScaling", "tile"]
 
 _DOWN = {Frequency.JOINT_COORD, Frequency.JOINT_DOF}
 """Frequencies whose rows belong to joints by their order alone."""
+
+
+class NotScaling(Exception):
+    """Some prototypes follow no law of size; each size must be read on its own.
+
+    Attributes:
+        roots: The prototypes.
+    """
+
+    def __init__(self, roots: set[str]):
+        super().__init__(", ".join(sorted(roots)))
+        self.roots = roots
 
 
 @dataclass
@@ -56,20 +70,28 @@ def tile(builder: ModelBuilder, template: ModelBuilder, found: InstancedScan) ->
 
     Returns:
         Per frequency, the new row of each of the template's rows that are the stage's own; -1 for the others.
+
+    Raises:
+        NotScaling: Before anything is appended.
     """
     columns = template.columns
-    for field in columns.table:
-        builder.columns.table.add(field)
     instances = found.instances
     groups = _Groups(columns, found.group_of).all()
+    powers, failed = find_powers(columns, groups, instances.probes)
+    if failed:
+        raise NotScaling({instances.roots[group] for group in failed})
+    for field in columns.table:
+        builder.columns.table.add(field)
+    size = np.concatenate([[1.0], instances.size])
     order = np.concatenate([[0], instances.group])
     count = len(instances.roots)
+    _leave_out_torn_pairs(columns, groups, found)
     plan = {frequency: _repeat(group, order, count) for frequency, group in groups.items()}
     names = _Names(found)
     start: dict[str, int] = {f: builder.columns.count(f) for f in plan}
     for frequency, rows in plan.items():
         values = {
-            field.name: _values(columns, field, rows, plan, start, names)
+            field.name: _grown(field, _values(columns, field, rows, plan, start, names), rows, powers, size)
             for field in columns.table.of(frequency)
             if columns.is_set(field.name) and field.name != f"{frequency}_world"
         }
@@ -124,6 +146,23 @@ class _Groups:
         return group
 
 
+def _leave_out_torn_pairs(columns: Columns, groups: dict[str, np.ndarray], found: InstancedScan) -> None:
+    """Put pairs of shapes of two groups into a group without instances: no instance is the partner of another."""
+    if Frequency.SHAPE_PAIR not in groups:
+        return
+    pairs = np.asarray(columns.view("shape_collision_filter_pairs"))
+    ends = groups[Frequency.SHAPE][pairs]
+    torn = (ends[:, 0] != ends[:, 1]) & (ends > 0).all(axis=1)
+    groups[Frequency.SHAPE_PAIR][torn] = len(found.instances.roots)
+    for shape in np.unique(pairs[torn, 0]).tolist():
+        found.report.ignore(
+            columns.view("shape_path")[shape],
+            "is filtered against other instances, which collide all the same",
+            property="physics:filteredPairs",
+            remedy="use a collision group",
+        )
+
+
 def _joint_sizes(columns: Columns) -> dict[str, np.ndarray]:
     """Return how many coordinates and freedoms each joint has."""
     dof_dim = np.asarray(columns.view("joint_dof_dim"))
@@ -143,7 +182,7 @@ def _repeat(group: np.ndarray, order: np.ndarray, count: int) -> _Rows:
         count: Number of groups.
     """
     by_group = np.argsort(group, kind="stable")
-    size = np.bincount(group, minlength=count)
+    size = np.bincount(group, minlength=count + 1)
     begin = np.cumsum(size) - size
     local = np.empty(len(group), dtype=int)
     local[by_group] = np.arange(len(group)) - np.repeat(begin, size)
@@ -173,6 +212,14 @@ def _values(
     if field.refers_to is None or field.refers_to == Frequency.WORLD:
         return taken
     return _moved_references(taken, rows, plan.get(str(field.refers_to)), start.get(str(field.refers_to), 0))
+
+
+def _grown(field: Field, values: Any, rows: _Rows, powers: Powers, size: np.ndarray) -> Any:
+    """Return values at the sizes of their instances."""
+    if field.name not in powers:
+        return values
+    factor = size[rows.instance].reshape((-1,) + (1,) * (values.ndim - 1))
+    return values * factor ** powers[field.name][rows.source]
 
 
 def _moved_references(values: np.ndarray, rows: _Rows, target: _Rows | None, start: int) -> np.ndarray:

@@ -31,6 +31,7 @@ DIMENSIONS: dict[str, tuple[int, int, int]] = {
     "N": (1, 1, 0),
     "N·m": (1, 2, 0),
     "N/m": (1, 0, 0),
+    "N/m³": (1, -2, 0),
     "N·s/m": (1, 0, 0),
     "N·m/deg": (1, 2, -1),
     "N·m·s/deg": (1, 2, -1),

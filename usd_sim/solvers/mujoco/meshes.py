@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from usd_sim.errors import UsdSimError
 
-__all__ = ["cone_points", "hull_points"]
+__all__ = ["SLAB", "cone_points", "hull_points"]
 
 Array = NDArray[np.float64]
 
 _FLAT = 1.0e-5
 """Thickness below which points count as flat, as a fraction of their extent; qhull fails on such sets."""
 
-_SLAB = 0.01
+SLAB = 0.01
 """Thickness that flat meshes are given, as a fraction of their extent."""
 
 _CONE_SEGMENTS = 32
@@ -60,7 +60,7 @@ def hull_points(mesh: Any, scale: Array, shape: str) -> Array:
     across = np.linalg.eigh(centred.T @ centred)[1][:, 1]
     if extent == 0.0 or np.ptp(centred @ across) <= _FLAT * extent:
         raise UsdSimError("the points of the mesh collider span no area", prim=shape, remedy="turn its collision off")
-    return np.concatenate([points, points - _facing(points, mesh, normal) * (_SLAB * extent)])
+    return np.concatenate([points, points - _facing(points, mesh, normal) * (SLAB * extent)])
 
 
 def _facing(points: Array, mesh: Any, normal: Array) -> Array:

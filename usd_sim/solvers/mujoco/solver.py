@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from usd_sim.errors import UsdSimError, UsdSimWarning
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.types import JointType, ModelFlags
-from usd_sim.solvers.base import Capabilities, Feature, SolverBase, host
+from usd_sim.solvers.base import Capabilities, Feature, SolverBase, Unsupported, host
+from usd_sim.solvers.mujoco.combine import combine_modes_lost
 from usd_sim.solvers.mujoco.config import MuJoCoConfig
 from usd_sim.solvers.mujoco.export import save_mjcf
 from usd_sim.solvers.mujoco.filtering import CollisionRules, compile_filter
@@ -93,6 +94,10 @@ class SolverMuJoCo(SolverBase):
         self._progress = progress or (lambda message: None)
         self._control: Any = None
         self._build()
+
+    def more_unsupported(self, model: Any) -> list[Unsupported]:
+        """Return what MuJoCo does in its own way: how friction combines."""
+        return combine_modes_lost(model)
 
     # --- construction -----------------------------------------------------------------------------------------------
 

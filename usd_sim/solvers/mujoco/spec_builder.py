@@ -23,7 +23,7 @@ from usd_sim.solvers.mujoco.fields import ACTUATOR, TENDON
 from usd_sim.solvers.mujoco.filtering import CollisionFilter
 from usd_sim.solvers.mujoco.inertials import Inertials, typical_mass
 from usd_sim.solvers.mujoco.layout import Layout
-from usd_sim.solvers.mujoco.meshes import cone_points, hull_points
+from usd_sim.solvers.mujoco.meshes import SLAB, cone_points, hull_points
 from usd_sim.solvers.mujoco.natives import add_actuators, add_tendons, count, optional, wrapped_shapes
 
 __all__ = ["SHAPE_TYPES", "SpecBuilder", "drive_actuators", "shape_is_built"]
@@ -111,7 +111,8 @@ class SpecBuilder:
         loops: Element and joint of each equality that closes a loop.
         mimics: Element and joint of each mimic.
         prims: Prim path or label of each named element.
-        unsupported: Joints that could not be expressed.
+        unsupported: What could not be expressed as it is.
+        slabs: Shapes whose flat meshes are given a thickness.
     """
 
     model: Any
@@ -135,6 +136,7 @@ class SpecBuilder:
     shape_names: dict[int, str] = field(default_factory=dict)
     prims: dict[str, str] = field(default_factory=dict)
     unsupported: list[Unsupported] = field(default_factory=list)
+    slabs: list[str] = field(default_factory=list)
 
     def build(self) -> Any:
         """Fill and return the spec.
@@ -321,6 +323,9 @@ class SpecBuilder:
                 values.update(type=_GEOMS[GeoType(types[row])], size=_size(types[row], sizes[row]))
             self.geoms.append(owner.add_geom(**values))
             self.geom_shapes.append(row)
+        if self.slabs:
+            message = f"collide as slabs below the side they face, {SLAB:.0%} of their size thick"
+            self.unsupported.append(Unsupported("flat meshes", len(self.slabs), message, tuple(self.slabs[:3])))
 
     def _add_site(
         self, owner: Any, name: str, kind: int, size: list[float], pos: list[float], quat: list[float]
@@ -350,6 +355,8 @@ class SpecBuilder:
             return assets[key]
         shape = name_of(self.model, "shape", row)
         points = cone_points(*scale[:2]) if kind == GeoType.CONE else hull_points(source, scale, shape)
+        if kind != GeoType.CONE and len(points) > len(source.vertices):
+            self.slabs.append(shape)
         name = self._name("mesh", "shape", row)
         limit = int(getattr(source, "max_hull_vertices", None) or -1)
         # points alone: MuJoCo collides with their hull, and the orientation of faces cannot be wrong

@@ -1,9 +1,10 @@
 """Conversions between a model's state and MuJoCo's, for all rows at once through index arrays built once.
 
-Conventions. MuJoCo: hinges and slides count from their reference; quaternions w, x, y, z; a free joint moves the
-body's origin (world frame) and turns in the body frame; a ball turns in the body frame, its quaternion relative to the pose at coordinate 0. Here: quaternions x, y, z,
-w; joint coordinates are the joint frame in the child seen from that in the parent; velocities of free joints are those
-of the centre of mass and of rotation, those of balls the rotation of the child, all in the joint frame in the parent.
+Conventions. MuJoCo: hinges and slides count from their reference; quaternions w, x, y, z; a free joint moves the body's
+origin (world frame) and turns in the body frame; a ball turns in the body frame, its quaternion relative to the pose at
+coordinate 0. Here: hinges and slides count from the authored pose; quaternions x, y, z, w; joint coordinates are the
+joint frame in the child seen from that in the parent; velocities of free joints are those of the centre of mass and of
+rotation, those of balls the rotation of the child, all in the joint frame in the parent.
 """
 
 from __future__ import annotations

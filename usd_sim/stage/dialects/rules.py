@@ -48,7 +48,9 @@ class Rule:
 # what a schema brings along; holds also where the schema itself is not registered
 BUILT_IN_SCHEMAS: dict[str, tuple[str, ...]] = {
     "MjcCollisionAPI": ("NewtonCollisionAPI",),
+    "MjcEqualityConnectAPI": ("MjcEqualityAPI",),
     "MjcEqualityJointAPI": ("NewtonMimicAPI",),
+    "MjcEqualityWeldAPI": ("MjcEqualityAPI",),
     "MjcJointAPI": ("NewtonJointAPI",),
     "MjcMaterialAPI": ("NewtonMaterialAPI",),
     "MjcMeshCollisionAPI": ("NewtonMeshCollisionAPI",),

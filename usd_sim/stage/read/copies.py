@@ -8,7 +8,7 @@ uneven scale of instances go through the same code as those of any prim, and wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -18,9 +18,10 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 from usd_sim.stage.motion import TransformTimes
 from usd_sim.stage.read.instancers import Nested, Placement, find_placements, relative_matrix
 from usd_sim.stage.read.scan import Scan
+from usd_sim.stage.read.stretches import Instances, Split, gather, split
 from usd_sim.stage.report import Entry
 
-__all__ = ["InstancedScan", "Instances", "instanced_scan", "split_copy_path"]
+__all__ = ["InstancedScan", "instanced_scan", "split_copy_path"]
 
 _PREFIX = "/__copy_"
 
@@ -112,9 +113,10 @@ class InstancedScan(Scan):
     """
 
     copies: list[_Copy] = field(default_factory=list)
-    instances: Instances = field(default_factory=lambda: _no_instances([""]))
+    instances: Instances = field(default_factory=Instances)
     prototype_objects: dict[str, dict[Any, list[tuple[str, Any]]]] = field(default_factory=dict)
     _local: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
+    _examples: dict[str, _Copy] = field(default_factory=dict)
 
     def found(self, *kinds: Any) -> list[tuple[str, Any]]:
         """Return (path, descriptor) of all valid objects of some kinds: the stage's own, then copy by copy."""
@@ -137,6 +139,13 @@ class InstancedScan(Scan):
         number, _ = split_copy_path(path)
         targets = super().targets(path, name)
         return targets if number < 0 else [self.copies[number].moved(target) for target in targets]
+
+    def stand_ins(self, path: str) -> list[str]:
+        """Return the prims of copies that stand for a prototype's prim, and the copies of all prototypes below one."""
+        if path.startswith(_PREFIX):
+            return []
+        inside = [copy.prefix + path for copy in self.copies if copy.moved(path) != path]
+        return inside + [copy.prefix for copy in self.copies if copy.root.startswith(f"{path}/")]
 
     def matrices(self, paths: Iterable[str]) -> np.ndarray:
         """Return the local-to-world matrices of prims in stage units (n, 4, 4), row-vector convention."""
@@ -176,6 +185,15 @@ class InstancedScan(Scan):
         counts[0] = 1
         return counts[[self.group_of(path) for path in paths]]
 
+    def _is_counted(self, path: str, name: str) -> bool:
+        # a prototype's prims stand for what all of its copies say
+        if not self._examples:
+            self._examples.update((copy.root, copy) for copy in reversed(self.copies))
+        for root, copy in self._examples.items():
+            if path == root or path.startswith(root + "/"):
+                return super()._is_counted(copy.moved(path), name)
+        return super()._is_counted(path, name)
+
     def tidy_report(self) -> None:
         """Let the report speak of the prototypes' real prims, once each."""
         for entries in (self.report.errors, self.report.approximated, self.report.ignored):
@@ -195,8 +213,13 @@ def _real_text(message: str) -> str:
 # --- making one -----------------------------------------------------------------------------------------------------
 
 
-def instanced_scan(scan: Scan) -> Scan:
-    """Return a scan that also holds copies of all prototypes with physics; the scan itself where there are none."""
+def instanced_scan(scan: Scan, *, size_by_size: Set[str] = frozenset()) -> Scan:
+    """Return a scan that also holds copies of all prototypes with physics; the scan itself where there are none.
+
+    Args:
+        scan: The stage's own prims; its tables become those of the result.
+        size_by_size: Prototypes of which each size needs a copy of its own.
+    """
     if not scan.instancers:
         return scan
     objects = _prototype_objects(scan)
@@ -205,11 +228,15 @@ def instanced_scan(scan: Scan) -> Scan:
     bodies += [pair for kinds in objects.values() for pair in kinds.get(_OBJECTS.RigidBody, ())]
     enabled = {path for path, item in bodies if item.rigidBodyEnabled}
     placements, nested = find_placements(scan, enabled, physical)
-    if not placements:
+    if not objects:
         return scan
+    used = {item.prototype for item in (*placements, *nested)}
+    for root in objects:
+        if root not in used and _is_below_instancer(scan, root):
+            scan.report.ignore(root, "no instance of this prototype is simulated")
     _report_motion(scan, placements, physical)
     result = InstancedScan(**{f.name: getattr(scan, f.name) for f in fields(Scan)}, prototype_objects=objects)
-    result.copies, result.instances = _make_copies(scan, placements, nested, physical)
+    result.copies, result.instances = _make_copies(scan, placements, nested, physical, size_by_size)
     _add_prims(result, _prims_of_prototypes(scan, objects))
     return result
 
@@ -264,7 +291,9 @@ def _has_physics(prim: Usd.Prim) -> bool:
 
 
 def _parse(scan: Scan, root: str) -> dict[Any, list[tuple[str, Any]]]:
-    found = scan.parse([Sdf.Path(root)])
+    groups = [Sdf.Path(path) for path, _ in scan.found(_OBJECTS.CollisionGroup)]  # for what belongs to them
+    found = scan.parse([*groups, Sdf.Path(root)])
+    found.pop(_OBJECTS.CollisionGroup, None)
     result: dict[Any, list[tuple[str, Any]]] = {}
     for kind, (paths, items) in found.items():
         pairs = [(str(path), _Original(item)) for path, item in zip(paths, items, strict=True) if item.isValid]
@@ -295,11 +324,17 @@ def _stays_inside(scan: Scan, root: str, path: str, item: Any) -> bool:
 
 
 def _make_copies(
-    scan: Scan, placements: list[Placement], nested: list[Nested], physical: dict[str, bool]
+    scan: Scan,
+    placements: list[Placement],
+    nested: list[Nested],
+    physical: dict[str, bool],
+    size_by_size: Set[str],
 ) -> tuple[list[_Copy], Instances]:
     copies: list[_Copy] = []
     roots = [""]
-    rows: list[tuple[Placement, np.ndarray, np.ndarray]] = []
+    parts: list[tuple[Placement, Split, int]] = []
+    probes: list[tuple[int, int, int]] = []
+    alike = not any(scan.value(path, "mjc:compiler:setTotalMass", -1.0) > 0 for path in scan.values)
 
     def add(root: str, matrix: np.ndarray, group: int, carrier: str | None) -> _Copy:
         copies.append(_Copy(f"{_PREFIX}{len(copies)}", root, matrix, group, carrier))
@@ -311,16 +346,18 @@ def _make_copies(
             for matrix, index, label in zip(placement.matrix, placement.index, placement.label, strict=True):
                 add(placement.prototype, matrix, 0, loose).origin = placement.instancer, int(index), label
             continue
-        stretch, which, poses = _stretches(scan, placement.matrix)
-        for matrix in stretch:
+        share = alike and placement.prototype not in size_by_size
+        item, start = split(scan, placement.matrix, share_sizes=share), len(roots)
+        parts.append((placement, item, start))
+        probes += [(start + a, start + b, start + c) for a, b, c in item.probes]
+        for matrix in item.stretch:
             host = add(placement.prototype, matrix, len(roots), loose)
             roots.append(placement.prototype)
-            for item in nested:
-                if item.host == placement.prototype:
-                    for inner in item.matrix:
-                        add(item.prototype, inner @ matrix, host.group, host.prefix + item.carrier)
-        rows.append((placement, len(roots) - len(stretch) + which, poses))
-    return copies, _gathered(scan, rows, roots)
+            for studs in nested:
+                if studs.host == placement.prototype:
+                    for inner in studs.matrix:
+                        add(studs.prototype, inner @ matrix, host.group, host.prefix + studs.carrier)
+    return copies, gather(scan, parts, roots, probes)
 
 
 # --- prims ----------------------------------------------------------------------------------------------------------
@@ -344,6 +381,10 @@ def _prims_of_prototypes(scan: Scan, roots: Iterable[str]) -> dict[str, list[str
     return result
 
 
+def _is_below_instancer(scan: Scan, path: str) -> bool:
+    return any(path.startswith(instancer + "/") for instancer in scan.instancers)
+
+
 def _add_prims(scan: InstancedScan, prims: dict[str, list[str]]) -> None:
     """Add what the copies' prims say; prims of prototypes below an instancer are no longer prims of their own."""
     tables: list[dict[str, Any]] = [scan.values, scan.schemas, scan.types]
@@ -351,7 +392,7 @@ def _add_prims(scan: InstancedScan, prims: dict[str, list[str]]) -> None:
         for table in tables:
             table.update({copy.prefix + path: table[path] for path in prims[copy.root] if path in table})
     for root, paths in prims.items():
-        if not any(root.startswith(path + "/") for path in scan.instancers):
+        if not _is_below_instancer(scan, root):
             continue
         for path in paths:
             for table in tables:

@@ -96,12 +96,19 @@ def _unique(pairs: list[np.ndarray]) -> np.ndarray:
 
 
 def _joined_to_static(shapes: ShapeSpecs, joints: list[JointSpec], on_body: _BodyShapes) -> list[np.ndarray]:
-    row = {path: i for i, path in enumerate(shapes.paths)}
+    rows = _by_path(shapes)
     pairs = []
     for joint in joints:
-        if joint.static_prim in row and not joint.collision:
-            pairs.append(_product(np.array([row[joint.static_prim]]), on_body[max(joint.parent, joint.child)]))
+        if joint.static_prim in rows and not joint.collision:
+            pairs.append(_product(np.array(rows[joint.static_prim]), on_body[max(joint.parent, joint.child)]))
     return pairs
+
+
+def _by_path(shapes: ShapeSpecs) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for i, path in enumerate(shapes.paths):
+        rows.setdefault(path, []).append(i)
+    return rows
 
 
 # --- filtered pairs -------------------------------------------------------------------------------------------------
@@ -111,18 +118,21 @@ def _filtered(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, on_body: _BodyS
     sources = [path for path in scan.schemas if scan.has(path, "PhysicsFilteredPairsAPI")]
     if not sources:
         return []
-    row = {path: i for i, path in enumerate(shapes.paths)}
+    rows = _by_path(shapes)
     articulated = {
         path: [bodies.row[str(body)] for body in item.articulatedBodies if str(body) in bodies.row]
         for path, item in scan.found(UsdPhysics.ObjectType.Articulation)
     }
 
     def rows_of(path: str) -> np.ndarray:
+        return np.concatenate([rows_at(path), *map(rows_at, scan.stand_ins(path))])
+
+    def rows_at(path: str) -> np.ndarray:
         if path in bodies.row:
             return on_body[bodies.row[path]]
-        if path in row:
-            return np.array([row[path]])
-        below = [i for other, i in row.items() if other.startswith(f"{path}/")]
+        if path in rows:
+            return np.array(rows[path])
+        below = [i for other, here in rows.items() if other.startswith(f"{path}/") for i in here]
         members = [on_body[body] for body in articulated.get(path, ())]
         return np.unique(np.concatenate([np.array(below, dtype=int), *members]))
 

@@ -20,6 +20,7 @@ from usd_sim.geometry.shape_mass import all_mass_properties
 from usd_sim.geometry.types import GeoType
 from usd_sim.stage.read.bodies import BodySpecs
 from usd_sim.stage.read.mujoco import MassOptions
+from usd_sim.stage.read.parts import weigh_parts
 from usd_sim.stage.read.scan import Scan, quats_xyzw
 from usd_sim.stage.read.shapes import ShapeSpecs
 
@@ -140,6 +141,7 @@ def _from_colliders(
         shapes.thickness[carried],
         [shapes.source[i] for i in carried],
     )
+    weigh_parts(part, shapes, carried)
     mass = np.where(own.mass > 0, own.mass, part.volume * density[carried])
     mass[_weightless(scan, own, bodies, shapes.body[carried], mass, shapes.enabled[carried])] = 0.0
     density[carried] = np.divide(mass, part.volume, out=density[carried].copy(), where=part.volume > 0)

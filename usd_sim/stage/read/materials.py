@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from usd_sim.model.fields import FIELDS
+from usd_sim.model.types import CombineMode
 from usd_sim.stage.read.scan import Scan
 
-__all__ = ["MATERIAL_FIELDS", "MaterialSpecs", "read_materials"]
+__all__ = ["MATERIAL_FIELDS", "MaterialSpecs", "material_density", "read_materials"]
 
 MATERIAL_FIELDS = {
     "shape_material_restitution": ("physics:restitution", "", 0.0),
@@ -32,11 +33,9 @@ class MaterialSpecs:
 
     Attributes:
         fields: Field name to the value for each shape (n,).
-        density: Density that the material states, 0 for none (n,) [kg/m³].
     """
 
     fields: dict[str, np.ndarray]
-    density: np.ndarray
 
 
 def read_materials(scan: Scan, materials: list[str]) -> MaterialSpecs:
@@ -58,8 +57,34 @@ def read_materials(scan: Scan, materials: list[str]) -> MaterialSpecs:
         default = float(FIELDS[name].default)
         fields[name] = np.append(scan.numbers(unique, attributes, default), default)[which]
     friction = np.append(_friction(scan, unique), float(FIELDS["shape_material_mu"].default))
-    density = np.append(scan.column(unique, "physics:density", 0.0, "kg/m³"), 0.0)
-    return MaterialSpecs({"shape_material_mu": friction[which], **fields}, density[which])
+    static = np.append(scan.column(unique, "physics:staticFriction", -1.0), -1.0)
+    if (static >= 0).any():
+        fields["shape_material_mu_static"] = static[which]
+    for name in ("friction", "restitution"):
+        modes = np.append(_combine_modes(scan, unique, f"physxMaterial:{name}CombineMode"), -1)
+        if (modes >= 0).any():
+            fields[f"shape_material_{name}_combine"] = modes[which]
+    return MaterialSpecs({"shape_material_mu": friction[which], **fields})
+
+
+def material_density(scan: Scan, materials: list[str]) -> np.ndarray:
+    """Return the density that materials state, 0 for none (n,) [kg/m³]."""
+    physical = [path if scan.has(path, "PhysicsMaterialAPI") else "" for path in materials]
+    return scan.column(physical, "physics:density", 0.0, "kg/m³")
+
+
+def _combine_modes(scan: Scan, paths: list[str], name: str) -> np.ndarray:
+    modes = np.full(len(paths), -1)
+    for i, path in enumerate(paths):
+        word = scan.value(path, name)
+        if word is None:
+            continue
+        if str(word).upper() in CombineMode.__members__:
+            modes[i] = CombineMode[str(word).upper()]
+        else:
+            known = ", ".join(mode.name.lower() for mode in CombineMode)
+            scan.report.ignore(path, f"{word!r} is not a combine mode", property=name, remedy=f"author one of {known}")
+    return modes
 
 
 def _friction(scan: Scan, paths: list[str]) -> np.ndarray:

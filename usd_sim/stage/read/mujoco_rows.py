@@ -66,7 +66,8 @@ def append_mujoco(builder: ModelBuilder, scan: Scan, bodies: BodySpecs, first: d
         first: First row of this stage per frequency.
     """
     by_type: dict[str, list[str]] = {}
-    for path in sorted(scan.types, key=lambda path: scan.order.get(path, 0)):
+    native = scan.types if "mjc" in scan.dialects else ()
+    for path in sorted(native, key=lambda path: scan.order.get(path, 0)):
         if scan.types[path] in ("MjcTendon", "MjcActuator", "MjcKeyframe"):
             by_type.setdefault(scan.types[path], []).append(path)
     tendons = [(path, _wraps(scan, path)) for path in by_type.get("MjcTendon", ())]

@@ -44,7 +44,9 @@ class Parts:
     def of_meshes(cls, kind: int, meshes: list[Any], scale: np.ndarray, **settings: Any) -> Parts:
         """Return meshes in the frame of the collider, all of one kind and scale (3,)."""
         count = len(meshes)
-        return cls(np.full(count, int(kind)), tf.identity_transform(count), np.tile(scale, (count, 1)), meshes, **settings)
+        return cls(
+            np.full(count, int(kind)), tf.identity_transform(count), np.tile(scale, (count, 1)), meshes, **settings
+        )
 
 
 def split_parts(shapes: ShapeSpecs) -> tuple[ShapeSpecs, np.ndarray]:

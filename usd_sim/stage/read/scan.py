@@ -33,6 +33,9 @@ GPRIM_SIZES: dict[str, dict[str, Any]] = {
 }
 """Size attributes of the prims that can be colliders, with their fallbacks."""
 
+_PARSED = {"PhysicsCollisionAPI", "PhysicsArticulationRootAPI"}
+"""Schemas that UsdPhysics' own parser looks for, and that others bring along."""
+
 _SIZED = {"PhysicsCollisionAPI", "NewtonSiteAPI", "MjcImageableAPI"}
 """Schemas of prims whose sizes matter: colliders, sites, and geometry that tendons may bend around."""
 
@@ -57,6 +60,7 @@ class Scan:
         left_out: Bodies and colliders of scenes that are not simulated.
         instancers: All PointInstancers.
         dialects: Families of properties that are read, first things first.
+        binds_collections: Some prim binds materials to collections.
     """
 
     stage: Usd.Stage
@@ -71,6 +75,7 @@ class Scan:
     varying: dict[str, set[str]] = field(default_factory=dict)
     instancers: list[str] = field(default_factory=list)
     dialects: tuple[str, ...] = DIALECTS
+    binds_collections: bool = False
     left_out: set[str] = field(default_factory=set)
     _cache: UsdGeom.XformCache | None = None
     _plans: dict[Any, tuple[frozenset[str], list[tuple[str, str | None]]]] = field(default_factory=dict)
@@ -96,6 +101,10 @@ class Scan:
         """Return the targets of a relationship."""
         relationship = self.prim(path).GetRelationship(name)
         return [str(target) for target in relationship.GetTargets()] if relationship else []
+
+    def stand_ins(self, path: str) -> list[str]:
+        """Return further paths that a prim goes by; there are some where it is instanced."""
+        return []
 
     def value(self, path: str, name: str, fallback: Any = None) -> Any:
         """Return an authored value, or the fallback."""
@@ -320,7 +329,8 @@ def _read_prim(result: Scan, prim: Usd.Prim, path: str) -> _PrimFacts:
     if key not in result._plans:
         off = frozenset(DIALECTS) - set(result.dialects)
         schemas = frozenset(name for name in _with_built_ins(applied) if dialect_of(name) not in off)
-        result._plans[key] = schemas, _plan(type_name, schemas, names, off)
+        result._plans[key] = schemas, _plan(type_name, schemas, names, off) + _unseen(prim, schemas)
+        result.binds_collections |= any(name.startswith("material:binding:collection") for name in names)
     schemas, plan = result._plans[key]
     facts = _PrimFacts(type_name, schemas, {}, 0, [], [], False)
     for name, why in plan:
@@ -363,7 +373,18 @@ def _fault(name: str, value: Any) -> str:
     return "" if any(rule.may_be_infinite for rule in RULES.find(name)) else "is infinite"
 
 
+def _unseen(prim: Usd.Prim, schemas: frozenset[str]) -> list[tuple[str, str | None]]:
+    """Return what UsdPhysics' parser does not see because the schema that brings it along is not registered."""
+    lost = sorted(_PARSED & schemas)
+    if not lost:
+        return []
+    seen = set(prim.GetAppliedSchemas())
+    return [("", f"{name} comes with a schema that is not registered") for name in lost if name not in seen]
+
+
 def _remedy(why: str) -> str:
+    if why.endswith("is not registered"):
+        return f"apply {why.split()[0]}, or call usd_sim.schemas.register() before the first stage is opened"
     return f"apply {why.removesuffix(' is not applied')}" if why.endswith(" is not applied") else ""
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from pxr import UsdPhysics, UsdShade
+from pxr import UsdPhysics
 
 from usd_sim.geometry import transforms as tf
+from usd_sim.geometry.mesh import Mesh
+from usd_sim.geometry.primitives import tapered_mesh
 from usd_sim.geometry.types import GeoType
+from usd_sim.stage.read.bindings import bound_materials
 from usd_sim.stage.read.bodies import SHEAR_TOLERANCE, BodySpecs
 from usd_sim.stage.read.meshes import MeshReader
 from usd_sim.stage.read.mujoco import shape_fields
+from usd_sim.stage.read.parts import Parts
+from usd_sim.stage.read.points import PointsReader
 from usd_sim.stage.read.scan import GPRIM_SIZES, Scan
+from usd_sim.stage.read.sdf import sdf_fields
 
 __all__ = ["SHAPE_OBJECTS", "GuideSpecs", "ShapeSpecs", "read_guides", "read_shapes"]
 
@@ -27,7 +34,9 @@ _TYPES = {
     "Cone": GeoType.CONE,
     "Plane": GeoType.PLANE,
     "Mesh": GeoType.MESH,
+    "Points": GeoType.NONE,
 }
+_OF_ARRAYS = ("Mesh", "Points")
 
 _AXES = "XYZ"
 _Z_TO_AXIS = np.array([[0.0, 2**-0.5, 0.0, 2**-0.5], [-(2**-0.5), 0.0, 0.0, 2**-0.5], [0.0, 0.0, 0.0, 1.0]])
@@ -56,7 +65,7 @@ SCALE_TOLERANCE = 1.0e-4
 
 @dataclass
 class ShapeSpecs:
-    """Colliders, SI.
+    """Colliders, SI; as read, one row per prim.
 
     Attributes:
         paths: Prim of each collider.
@@ -72,8 +81,9 @@ class ShapeSpecs:
         gap: See ``shape_gap`` (n,) [m].
         material: Path of the physics material, "" for none (n,).
         groups: Collision groups that each belongs to.
-        filtered: Prims that each does not collide with.
-        extra: Values of fields of namespaces by name, each (n, ...); those that are stated.
+        extra: Values of further fields by name, each (n, ...); those that are stated.
+        parts: Shapes of colliders that take several, by row.
+        labels: Name of each, where they are not those of the prims.
     """
 
     paths: list[str]
@@ -89,8 +99,9 @@ class ShapeSpecs:
     gap: np.ndarray
     material: list[str]
     groups: list[tuple[str, ...]]
-    filtered: list[tuple[str, ...]]
-    extra: dict[str, np.ndarray] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+    parts: dict[int, Parts] = field(default_factory=dict)
+    labels: list[str] = field(default_factory=list)
 
 
 def read_shapes(scan: Scan, bodies: BodySpecs) -> ShapeSpecs:
@@ -98,8 +109,9 @@ def read_shapes(scan: Scan, bodies: BodySpecs) -> ShapeSpecs:
     parsed = [pair for pair in scan.found(*SHAPE_OBJECTS) if pair[0] not in scan.left_out]
     found = [(path, item) for path, item in parsed if _is_supported(scan, path)]
     _report_unparsed(scan, {path for path, _ in found})
-    meshes = MeshReader(scan)
-    found = [(path, item) for path, item in found if scan.types.get(path) != "Mesh" or meshes.load(path)]
+    meshes, points = MeshReader(scan), PointsReader(scan)
+    load = {"Mesh": meshes.load, "Points": points.load}
+    found = [(path, item) for path, item in found if scan.types[path] not in load or load[scan.types[path]](path)]
     paths = [path for path, _ in found]
     body = np.array([bodies.row.get(str(item.rigidBody), -1) for _, item in found], dtype=int)
     world, scale, shear = scan.placed(paths)
@@ -107,7 +119,17 @@ def read_shapes(scan: Scan, bodies: BodySpecs) -> ShapeSpecs:
         scan.report.error(paths[i], "the transform is not a finite number", remedy="repair the xformOps")
     for i in np.flatnonzero(shear > SHEAR_TOLERANCE):
         scan.report.approximate(paths[i], f"the transform shears (cosine {shear[i]:.2g}); the nearest rotation is used")
-    kind, pose, size, source = _geometry(scan, paths, world, scale, meshes)
+    materials = bound_materials(scan, found)
+    kind, pose, size, source = _geometry(scan, paths, world, scale)
+    rows = _rows_by_type(scan, paths)
+    _tapered(scan, rows, paths, world, scale, kind, pose, size, source)
+    parts: dict[int, Parts] = {}
+    if "Mesh" in rows:
+        here = rows["Mesh"]
+        meshes.place(here, [paths[i] for i in here], kind, pose, size, source, scale, materials, parts)
+    for row in rows.get("Points", np.zeros(0, dtype=int)).tolist():
+        factors = scan.units.factor("m") * scale[row]
+        parts[row] = points.parts(paths[row], factors, SCALE_TOLERANCE)
     _check_sizes(scan, paths, kind, size)
     carried = np.flatnonzero(body >= 0)
     pose[carried] = tf.transform_multiply(tf.transform_inverse(bodies.pose[body[carried]]), pose[carried])
@@ -123,10 +145,10 @@ def read_shapes(scan: Scan, bodies: BodySpecs) -> ShapeSpecs:
         thickness=_or_default(scan.column(paths, "newton:shellThickness", -np.inf, "m"), 1.0),
         margin=scan.numbers(paths, ("newton:contactMargin", "mjc:margin"), 0.0),
         gap=scan.numbers(paths, ("newton:contactGap", "mjc:gap"), -np.inf),
-        material=_materials(scan, found),
+        material=materials,
         groups=[tuple(map(str, item.collisionGroups)) for _, item in found],
-        filtered=[tuple(map(str, item.filteredCollisions)) for _, item in found],
-        extra=shape_fields(scan, paths),
+        extra=shape_fields(scan, paths) | sdf_fields(scan, paths),
+        parts=parts,
     )
 
 
@@ -150,13 +172,13 @@ class GuideSpecs:
 def read_guides(scan: Scan, bodies: BodySpecs, paths: list[str]) -> GuideSpecs:
     """Read prims that are no colliders."""
     world, scale, _ = scan.placed(paths)
-    simple = [i for i, path in enumerate(paths) if scan.types[path] in _TYPES and scan.types[path] != "Mesh"]
+    simple = [i for i, path in enumerate(paths) if scan.types[path] in _TYPES and scan.types[path] not in _OF_ARRAYS]
     kind, pose, size = np.full(len(paths), -1), world.copy(), np.zeros((len(paths), 3))
     if simple:
         here = [paths[i] for i in simple]
-        kind[simple], pose[simple], size[simple], _ = _geometry(
-            scan, here, world[simple], scale[simple], MeshReader(scan)
-        )
+        kind[simple], pose[simple], size[simple], _ = _geometry(scan, here, world[simple], scale[simple])
+        for i in _uneven(scan, here, scale[simple]):
+            scan.report.approximate(here[i], "the radii about the axis differ; the largest is used")
     body = [_carrier(bodies, path) for path in paths]
     carried = np.array([i for i, path in enumerate(body) if path], dtype=int)
     if len(carried):
@@ -172,18 +194,6 @@ def _carrier(bodies: BodySpecs, path: str) -> str:
     return path
 
 
-def _materials(scan: Scan, found: list[tuple[str, Any]]) -> list[str]:
-    """Return the material of each collider; UsdPhysics' parser does not see those bound further up."""
-    materials = [str(item.materials[0]) if item.materials else "" for _, item in found]
-    bare = [i for i, path in enumerate(materials) if not scan.has(path, "PhysicsMaterialAPI")]
-    if bare and any("PhysicsMaterialAPI" in schemas for schemas in scan.schemas.values()):
-        prims = [scan.prim(found[i][0]) for i in bare]
-        bound, _ = UsdShade.MaterialBindingAPI.ComputeBoundMaterials(prims, "physics")
-        for i, material in zip(bare, bound, strict=True):
-            materials[i] = str(material.GetPath()) if material else materials[i]
-    return materials
-
-
 def _check_sizes(scan: Scan, paths: list[str], kind: np.ndarray, size: np.ndarray) -> None:
     """Report colliders without extent: those whose scale or sizes are zero or negative."""
     mesh = np.isin(kind, (GeoType.MESH, GeoType.CONVEX_MESH))
@@ -191,7 +201,7 @@ def _check_sizes(scan: Scan, paths: list[str], kind: np.ndarray, size: np.ndarra
     sizes = np.where(mesh[:, None], np.abs(size), size)
     sizes[unused, 2] = 1.0
     sizes[kind == GeoType.SPHERE, 1] = 1.0
-    empty = (sizes <= 0).any(axis=1) & (kind != GeoType.PLANE)
+    empty = (sizes <= 0).any(axis=1) & (kind != GeoType.PLANE) & (kind != GeoType.NONE)
     capsule = kind == GeoType.CAPSULE  # without height it is a sphere
     empty[capsule] = (size[capsule, 0] <= 0) | (size[capsule, 1] < 0)
     for i in np.flatnonzero(empty):
@@ -224,19 +234,20 @@ def _report_unparsed(scan: Scan, parsed: set[str]) -> None:
 
 
 def _geometry(
-    scan: Scan, paths: list[str], world: np.ndarray, scale: np.ndarray, meshes: MeshReader
+    scan: Scan, paths: list[str], world: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
-    """Return kind (n,), pose in world (n, 7), sizes (n, 3) and mesh of each collider, one type at a time."""
-    names = np.array([scan.types[path] for path in paths], dtype=object)
-    kind = np.array([_TYPES[name] for name in names], dtype=int)
+    """Return kind (n,), pose in world (n, 7), sizes (n, 3) and no mesh of each collider, one type at a time.
+
+    Shapes about an axis have their largest radius; those of meshes and points are left for later.
+    """
+    kind = np.array([_TYPES[scan.types[path]] for path in paths], dtype=int)
     pose, size, source = world.copy(), np.ones((len(paths), 3)), [None] * len(paths)
     unit = scan.units.factor("m")
-    for name in set(names):
-        rows = np.flatnonzero(names == name)
+    for name, rows in _rows_by_type(scan, paths).items():
         here = [paths[i] for i in rows]
-        if name == "Mesh":
-            meshes.place(rows, here, kind, pose, size, source, scale)
-        elif name == "Sphere":
+        if name in _OF_ARRAYS:
+            continue
+        if name == "Sphere":
             _sphere(scan, rows, here, kind, size, scale, unit)
         elif name == "Cube":
             size[rows] = 0.5 * unit * _sizes(scan, here, name, "size")[:, None] * np.abs(scale[rows])
@@ -246,6 +257,11 @@ def _geometry(
         else:
             _axial(scan, rows, here, name, pose, size, scale, unit)
     return kind, pose, size, source
+
+
+def _rows_by_type(scan: Scan, paths: list[str]) -> dict[str, np.ndarray]:
+    names = np.array([scan.types[path] for path in paths], dtype=object)
+    return {name: np.flatnonzero(names == name) for name in dict.fromkeys(names)}
 
 
 def _sizes(scan: Scan, paths: list[str], type_name: str, attribute: str) -> np.ndarray:
@@ -278,10 +294,7 @@ def _axial(
     """Capsules, cylinders and cones: one radius about an axis."""
     axis = _axes(scan, paths)
     radial = np.abs(np.take_along_axis(scale[rows], _RADIAL[axis], axis=1))
-    radius = _radius(scan, paths, name)
-    for i in np.flatnonzero(np.ptp(radial, axis=1) > SCALE_TOLERANCE * radial.max(axis=1)):
-        scan.report.approximate(paths[i], "the scale is not uniform about the axis; the larger radius is used")
-    size[rows, 0] = unit * radius * radial.max(axis=1)
+    size[rows, 0] = unit * _radii(scan, paths, name).max(axis=1) * radial.max(axis=1)
     size[rows, 1] = unit * 0.5 * _sizes(scan, paths, name, "height") * np.abs(scale[rows, axis])
     size[rows, 2] = 0.0
     _along_axis(pose, rows, axis, scale)
@@ -294,10 +307,76 @@ def _along_axis(pose: np.ndarray, rows: np.ndarray, axis: np.ndarray, scale: np.
     pose[mirrored, 3:] = tf.quat_multiply(pose[mirrored, 3:], np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-def _radius(scan: Scan, paths: list[str], name: str) -> np.ndarray:
-    if not name.endswith("_1"):
-        return _sizes(scan, paths, name, "radius")
-    top, bottom = _sizes(scan, paths, name, "radiusTop"), _sizes(scan, paths, name, "radiusBottom")
-    for i in np.flatnonzero(top != bottom):
-        scan.report.approximate(paths[i], "the radii of top and bottom differ; the larger is used")
-    return np.maximum(top, bottom)
+def _radii(scan: Scan, paths: list[str], name: str) -> np.ndarray:
+    """Return the radii of shapes about an axis at their bottom and top (n, 2) in stage units; a cone's top has 0."""
+    if name.endswith("_1"):
+        return np.stack([_sizes(scan, paths, name, f"radius{end}") for end in ("Bottom", "Top")], axis=1)
+    radius = _sizes(scan, paths, name, "radius")
+    return np.stack([radius, np.zeros_like(radius) if name == "Cone" else radius], axis=1)
+
+
+_AXIAL = ("Capsule", "Capsule_1", "Cylinder", "Cylinder_1", "Cone")
+_WHY_UNEVEN = {
+    "Ca": "the scale is not uniform about the axis and along it",
+    "Cy": "the scale is not uniform about the axis",
+    "Co": "the scale is not uniform about the axis",
+}
+
+
+def _uneven(scan: Scan, paths: list[str], scale: np.ndarray) -> np.ndarray:
+    """Return the rows of shapes about an axis that no primitive is like.
+
+    Either the radii of their ends differ, or their scale is not uniform where it has to be: about the axis, and for
+    capsules along it.
+    """
+    found = [np.zeros(0, dtype=int)]
+    for name, rows in _rows_by_type(scan, paths).items():
+        if name not in _AXIAL:
+            continue
+        here = [paths[i] for i in rows]
+        stretch = np.abs(scale[rows])
+        about = stretch
+        if not name.startswith("Capsule"):
+            about = np.take_along_axis(stretch, _RADIAL[_axes(scan, here)], axis=1)
+        uneven = np.ptp(about, axis=1) > SCALE_TOLERANCE * about.max(axis=1)
+        radii = _radii(scan, here, name)
+        if name != "Cone":
+            uneven |= np.ptp(radii, axis=1) > SCALE_TOLERANCE * np.abs(radii).max(axis=1)
+        real = (radii >= 0).all(axis=1) & (radii > 0).any(axis=1) & (stretch > 0).all(axis=1)
+        tall = _sizes(scan, here, name, "height")
+        real &= tall >= 0 if name.startswith("Capsule") else tall > 0
+        found.append(rows[uneven & real])
+    return np.concatenate(found)
+
+
+def _tapered(
+    scan: Scan,
+    by_type: dict[str, np.ndarray],
+    paths: list[str],
+    world: np.ndarray,
+    scale: np.ndarray,
+    kind: np.ndarray,
+    pose: np.ndarray,
+    size: np.ndarray,
+    source: list[Any],
+) -> None:
+    """Let convex meshes of the true shape stand for what no primitive is like."""
+    uneven = set(_uneven(scan, paths, scale).tolist())
+    for name in set(by_type) & set(_AXIAL) if uneven else ():
+        rows = np.array([i for i in by_type[name].tolist() if i in uneven], dtype=int)
+        here = [paths[i] for i in rows]
+        height = _sizes(scan, here, name, "height")
+        for row, ends, tall, axis in zip(rows, _radii(scan, here, name), height, _axes(scan, here), strict=True):
+            mesh = _round_mesh(*ends.tolist(), 0.5 * float(tall), name.startswith("Capsule"), int(axis))
+            kind[row], pose[row], source[row] = GeoType.CONVEX_MESH, world[row], mesh
+            size[row] = scan.units.factor("m") * scale[row]
+            why = "the radii of top and bottom differ" if name != "Cone" and np.ptp(ends) > 0 else _WHY_UNEVEN[name[:2]]
+            scan.report.approximate(
+                paths[row], f"{why}; a convex mesh of {mesh.vertex_count} points on its surface is used"
+            )
+
+
+@lru_cache(maxsize=256)
+def _round_mesh(bottom: float, top: float, half_height: float, round_ends: bool, axis: int) -> Mesh:
+    mesh = tapered_mesh(bottom, top, half_height, round_ends=round_ends)
+    return Mesh(tf.quat_rotate(np.tile(_Z_TO_AXIS[axis], (mesh.vertex_count, 1)), mesh.vertices), mesh.indices)
