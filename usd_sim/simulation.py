@@ -112,7 +112,8 @@ class Simulation:
     def state(self) -> State:
         """The current state. Reading it brings it up to date; arrays written to it are taken over by the next step."""
         if self._stale:
-            self.solver.pull(self._state)
+            with np.errstate(over="ignore", invalid="ignore"):  # what diverged is told by its own error
+                self.solver.pull(self._state)
             self._stale = False
         return self._state
 
@@ -143,7 +144,7 @@ class Simulation:
             done += count
         self.time = begin + seconds
         if not self.solver.is_finite():
-            self._raise_divergence()
+            self._raise_divergence(self._diverged())
 
     def _tell_inputs(self, time: float, most: int) -> int:
         """Call the inputs and return for how many steps, of at most so many, what they say holds."""
@@ -154,9 +155,22 @@ class Simulation:
                 count = min(count, max(1, math.floor((until - time) / self.step_length + 1.0e-6)))
         return count
 
-    def _raise_divergence(self) -> None:
+    def check_state(self) -> None:
+        """Check the poses of the current state.
+
+        Raises:
+            DivergenceError: One is not finite, or further away than anything can be meant to go.
+        """
+        bad = self._diverged()
+        if len(bad):
+            self._raise_divergence(bad)
+
+    def _diverged(self) -> np.ndarray:
         body_q = self.state.body_q.numpy()
-        bad = np.flatnonzero(~np.isfinite(body_q).all(axis=1) | (np.abs(body_q[:, :3]) > RUNAWAY_DISTANCE).any(axis=1))
+        within = np.isfinite(body_q).all(axis=1) & (np.abs(body_q[:, :3]) < RUNAWAY_DISTANCE).all(axis=1)
+        return np.flatnonzero(~within)
+
+    def _raise_divergence(self, bad: np.ndarray) -> None:
         names = [name_of(self.model, "body", row) for row in bad.tolist()] or ["/"]
         more = f" and {len(names) - 1} more bodies" if len(names) > 1 else ""
         raise DivergenceError(

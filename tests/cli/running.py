@@ -41,9 +41,18 @@ def run_process(*arguments: object, **options: object) -> Run:
     return Run(done.returncode, done.stdout, done.stderr)
 
 
-HEAD = '#usda 1.0\n(\n    defaultPrim = "W"\n    metersPerUnit = 1\n    upAxis = "Z"\n    timeCodesPerSecond = 60\n)\n'
+HEAD = """#usda 1.0
+(
+    defaultPrim = "W"
+    metersPerUnit = 1
+    upAxis = "Z"
+    timeCodesPerSecond = 60
+)
+"""
 
-BOX = """    def Cube "{name}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsMassAPI"]) {{
+BOX = """    def Cube "{name}" (
+        prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsMassAPI"]
+    ) {{
         double3 xformOp:translate = ({x}, 0, 2)
         uniform token[] xformOpOrder = ["xformOp:translate"]
         {more}

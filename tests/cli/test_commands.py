@@ -127,8 +127,8 @@ def test_sweep(tmp_path):
     reports = json.loads(done.out)
     moved = []
     for report in reports:
-        prim = Usd.Stage.Open(report["output"]).GetPrimAtPath("/W/Box")
-        moved.append(prim.GetAttribute("xformOp:translate").Get(60)[0])
+        stage = Usd.Stage.Open(report["output"])
+        moved.append(stage.GetPrimAtPath("/W/Box").GetAttribute("xformOp:translate").Get(60)[0])
     np.testing.assert_allclose(moved, [1.0, 2.0], rtol=1e-5)  # single precision of the state
 
 

@@ -312,6 +312,7 @@ class _Bake:
     @staticmethod
     def _advance(simulation: Simulation, seconds: float) -> State:
         simulation.advance(seconds)
+        simulation.check_state()
         return simulation.state  # bringing it up to date is part of simulating
 
     def _record(self, simulation: Simulation, recorder: Recorder, frame: int, joints: _JointState | None) -> None:

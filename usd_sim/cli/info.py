@@ -45,6 +45,7 @@ def describe(model: Model) -> dict[str, Any]:
     from pxr import UsdPhysics
 
     from usd_sim.model.types import JointType
+    from usd_sim.solvers.base import name_of
     from usd_sim.stage.units import StageUnits
 
     units = StageUnits.of(model.stage)
@@ -70,7 +71,7 @@ def describe(model: Model) -> dict[str, Any]:
         "dt": 1.0 / model.scene.steps_per_second,
         "fps": model.stage.GetTimeCodesPerSecond(),
         "worlds": model.world_count,
-        "body_paths": list(model.body_path),
+        "body_paths": [name_of(model, "body", row) for row in range(model.body_count)],
         "body_mass": [float(value) for value in mass],
         "body_inertia": [[float(x) for x in rows.ravel()] for rows in model.body_inertia.numpy()],
         "particles": getattr(model, "particle_count", 0),

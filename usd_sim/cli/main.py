@@ -69,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(args=given, prog_name="usd-sim", standalone_mode=False)
         sys.stdout.flush()
+        if result == ExitCode.INTERRUPTED:  # the option parser has caught the Ctrl-C
+            raise KeyboardInterrupt
         return int(result or ExitCode.DONE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -49,6 +50,8 @@ class OutputFiles:
         self._pending: list[Path] = []
         self._made_folders = self._make_folder()
         self._staging = self.root.with_name(f".{self.root.name}.partial-{os.getpid()}")
+        # whatever ends this process in good order takes the unfinished files along
+        weakref.finalize(self, shutil.rmtree, self._staging, ignore_errors=True)
         try:
             shutil.rmtree(self._staging, ignore_errors=True)
             self._staging.mkdir()

@@ -133,28 +133,14 @@ class Recorder:
         self._meters_per_unit = UsdGeom.GetStageMetersPerUnit(stage)
         self._body_com = None if body_com is None else np.asarray(body_com, np.float64).reshape(-1, 3)
         self._source = "" if flatten else source_reference(stage, Path(os.path.abspath(output)).parent)
-        copies = copy_out(stage, body_paths, origins, self._timing)
-        self._composed = stage = copies.stage  # prims that are asked later on live as long as their stage
-        self._copies = copies.layer
-        body_paths, origins = copies.paths, copies.origins
-        self._paths, self._count = body_paths, len(body_paths)
-        self._own, instanced = instance_rows(origins, self._count)
-        self._targets = read_targets(stage, [body_paths[row] for row in self._own], start_time_code)
-        self._instanced = read_instances(
-            stage, body_paths, origins, instanced, self._targets, start_time_code, velocities=velocities
-        )
-        self._order = np.concatenate([self._own, self._instanced.rows])
-        self._targets.parents += self._instanced.parents
-        layout = ParentLayout.joined(self._targets.layout, self._instanced.layout)
-        self._local = LocalFrames(layout, self._targets.animated_matrices)
-        joints = [find_prim(stage, path) for path, _, _ in joint_dofs]
+        self._read_bodies(body_paths, origins, velocities)
+        joints = [find_prim(self._composed, path) for path, _, _ in joint_dofs]
         self._targets.instances = sorted(
             {*self._targets.instances, *self._instanced.instances, *open_instances(joints)}
         )
         self._joint_scale = np.array(
             [math.degrees(1.0) if angular else 1.0 / self._meters_per_unit for *_, angular in joint_dofs]
         )
-        self.notes = stage_notes(self._stage) + copies.notes + self._targets.notes + self._instanced.notes
         self._channels = self._make_channels(velocities, joint_dofs, joints)
         self.needs_velocities = velocities or self._instanced.has_velocities
         self._next = 0
@@ -166,6 +152,24 @@ class Recorder:
         self._layer = self._sample_layer()
         sources = [layer.realPath for layer in self._stage.GetUsedLayers() if layer.realPath]
         self._files: OutputFiles | None = OutputFiles(Path(output), format=format, overwrite=overwrite, sources=sources)
+
+    def _read_bodies(self, body_paths: Sequence[str], origins: BodyOrigins | None, velocities: bool) -> None:
+        """Read what there is to write about the bodies: as prims, and as instances of PointInstancers."""
+        copies = copy_out(self._stage, body_paths, origins, self._timing)
+        self._composed = copies.stage  # prims that are asked later on live as long as their stage
+        self._copies = copies.layer
+        self._paths, self._count = copies.paths, len(copies.paths)
+        self._own, rows = instance_rows(copies.origins, self._count)
+        start = self._timing.start
+        self._targets = read_targets(copies.stage, [copies.paths[row] for row in self._own], start)
+        self._instanced = read_instances(
+            copies.stage, copies.paths, copies.origins, rows, self._targets, start, velocities=velocities
+        )
+        self._order = np.concatenate([self._own, self._instanced.rows])
+        self._targets.parents += self._instanced.parents
+        layout = ParentLayout.joined(self._targets.layout, self._instanced.layout)
+        self._local = LocalFrames(layout, self._targets.animated_matrices)
+        self.notes = stage_notes(self._stage) + copies.notes + self._targets.notes + self._instanced.notes
 
     def __enter__(self) -> Recorder:
         return self

@@ -127,7 +127,9 @@ class PropertyMap:
         stiffness, damping = host(model, "joint_stiffness"), host(model, "joint_damping")
         # springs that MuJoCo fitted to the inertia keep what it found
         fitted = optional(model, "mujoco:springdamper")
-        free = np.ones(model.joint_dof_count, bool) if fitted is None else ~(fitted > 0).all(axis=1)
+        free = np.ones(model.joint_dof_count, bool)
+        if fitted is not None:
+            free[(fitted > 0).all(axis=1)] = False
         target.dof_damping[theirs[free[own]]] = damping[own[free[own]]]
         scalar = free[self.layout.scalar_dofs]
         target.jnt_stiffness[self.scalar_joint[scalar]] = stiffness[self.layout.scalar_dofs[scalar]]

@@ -230,7 +230,7 @@ def instanced_scan(scan: Scan, *, size_by_size: Set[str] = frozenset()) -> Scan:
     placements, nested = find_placements(scan, enabled, physical)
     if not objects:
         return scan
-    used = {item.prototype for item in (*placements, *nested)}
+    used = {item.prototype for item in placements} | {item.prototype for item in nested}
     for root in objects:
         if root not in used and _is_below_instancer(scan, root):
             scan.report.ignore(root, "no instance of this prototype is simulated")

@@ -25,6 +25,7 @@ _JOINT, _JOINT_IN_PARENT, _SLIDER_CRANK, _TENDON, _SITE, _BODY = range(6)
 _WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE, _WRAP_GEOM = 1, 2, 3, 4
 """Elements of tendons, as in MuJoCo."""
 
+_NATIVE = {"MjcTendon", "MjcActuator", "MjcKeyframe"}
 _GAINS = ("fixed", "affine", "muscle", "user")
 _BIASES = ("none", "affine", "muscle", "user")
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "user")
@@ -66,10 +67,9 @@ def append_mujoco(builder: ModelBuilder, scan: Scan, bodies: BodySpecs, first: d
         first: First row of this stage per frequency.
     """
     by_type: dict[str, list[str]] = {}
-    native = scan.types if "mjc" in scan.dialects else ()
+    native = [path for path, kind in scan.types.items() if kind in _NATIVE] if "mjc" in scan.dialects else []
     for path in sorted(native, key=lambda path: scan.order.get(path, 0)):
-        if scan.types[path] in ("MjcTendon", "MjcActuator", "MjcKeyframe"):
-            by_type.setdefault(scan.types[path], []).append(path)
+        by_type.setdefault(scan.types[path], []).append(path)
     tendons = [(path, _wraps(scan, path)) for path in by_type.get("MjcTendon", ())]
     _append_guides(builder, scan, bodies, {wrap.target for _, wraps in tendons for wrap in wraps or ()})
     if not by_type:
@@ -85,7 +85,7 @@ def append_mujoco(builder: ModelBuilder, scan: Scan, bodies: BodySpecs, first: d
 
 def _append_guides(builder: ModelBuilder, scan: Scan, bodies: BodySpecs, wrapped: set[str]) -> None:
     """Append sites, and geometry that is no collider but that tendons bend around, as shapes."""
-    paths = [path for path in scan.types if scan.has(path, "NewtonSiteAPI") and not _collides(scan, path)]
+    paths = [path for path, schemas in scan.schemas.items() if "NewtonSiteAPI" in schemas and not _collides(scan, path)]
     others = [path for path in sorted(wrapped) if scan.has(path, "MjcImageableAPI") and not _collides(scan, path)]
     paths = sorted(paths, key=lambda path: scan.order.get(path, 0)) + others
     if not paths:

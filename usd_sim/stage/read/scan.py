@@ -15,6 +15,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from usd_sim.geometry import transforms as tf
 from usd_sim.stage.dialects import BUILT_IN_SCHEMAS, DIALECTS, RULES, Rule, check_dialects, dialect_of
+from usd_sim.stage.read.unparsed import complete_points
 from usd_sim.stage.report import Entry, Report
 from usd_sim.stage.units import StageUnits
 
@@ -83,7 +84,9 @@ class Scan:
     def parse(self, roots: list[Sdf.Path]) -> dict[Any, tuple[list[Any], list[Any]]]:
         """Return what UsdPhysics' own parser finds at and below some prims; it leaves out all below PointInstancers."""
         parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
-        return parse(self.stage, roots)
+        found = dict(parse(self.stage, roots))
+        complete_points(self.stage, found)
+        return found
 
     def found(self, *kinds: Any) -> list[tuple[str, Any]]:
         """Return (path, descriptor) of all valid objects of some kinds, in the order of the traversal."""
