@@ -151,9 +151,7 @@ def test_joints(robots: dict[str, Robot], name: str):
 
     limited = stated("limited") > 0
     np.testing.assert_array_equal(target.jnt_limited[rows] > 0, limited)
-    np.testing.assert_allclose(
-        target.jnt_range[rows[limited]], stated("range")[limited], rtol=RELATIVE, atol=1e-6
-    )
+    np.testing.assert_allclose(target.jnt_range[rows[limited]], stated("range")[limited], rtol=RELATIVE, atol=1e-6)
     for key, actual in (
         ("stiffness", target.jnt_stiffness[rows]),
         ("armature", target.dof_armature[dofs]),

@@ -22,13 +22,14 @@ LAYERS = (
     {"record", "live"},
     {"bake"},
     {"facade"},
-    {"viewer"},
+    {"bench", "viewer"},
     {"usdview"},
     {"cli"},
+    {"__main__"},
 )
 """Rooms from the bottom up: a room imports itself and the layers below it, never its own layer or one above."""
 
-USD_ROOMS = {"stage", "record", "live", "bake", "cli", "usdview", "viewer", "schemas", "stages"}
+USD_ROOMS = {"stage", "record", "live", "bake", "bench", "cli", "usdview", "viewer", "schemas", "stages"}
 """Rooms that may import ``pxr``."""
 
 HEAVY = ("warp", "mujoco", "mujoco_warp", "pxr", "PySide6", "scipy")

@@ -240,6 +240,15 @@ def test_instances_of_several_bodies_become_prims(tmp_path: Path) -> None:
     assert again.body_count == 5
 
 
+def test_ids_that_do_not_fit_count_for_nothing(tmp_path: Path) -> None:
+    stage = new_stage(tmp_path / "source.usda")
+    add_instancer(stage, "/World/Inst", [pendulum], spread(2)).CreateIdsAttr([8, 8, 8])
+    result = _baked(stage, tmp_path / "out.usda", frames=1)
+    assert load(result).body_label == [
+        f"/World/Inst_instances/i{i}/p0/{n}" for i in range(2) for n in ("upper", "lower")
+    ]
+
+
 def test_nested_instancers_are_taken_apart(tmp_path: Path) -> None:
     outer = Places(np.array([[0.0, 0.0, 3.0], [6.0, 0.0, 3.0]]), orientations=np.array([[0, 0, 0.6, 0.8]] * 2))
     outer.scales = np.array([[1.0] * 3, [1.5] * 3])

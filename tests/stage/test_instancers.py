@@ -22,6 +22,7 @@ from record.instancing import (
 )
 
 from usd_sim import Simulation, load
+from usd_sim.cli.info import describe
 from usd_sim.errors import UsdSimError
 from usd_sim.geometry import transforms as tf
 from usd_sim.stage.read.copies import instanced_scan
@@ -264,6 +265,9 @@ def test_instances_are_found_by_their_labels(tmp_path: Path) -> None:
     stage = _stage(tmp_path)
     places = spread(2)
     add_instancer(stage, "/World/Inst", [box], places)
+    facts = describe(load(stage))
+    assert (facts["bodies"], facts["shapes"]) == (2, 3)
+    assert facts["body_paths"] == ["/World/Inst[0]", "/World/Inst[1]"]
     position, _ = Simulation(load(stage)).body_pose("/World/Inst[1]")
     np.testing.assert_allclose(position, places.positions[1], atol=SINGLE)
 

@@ -199,7 +199,9 @@ def _author_instances(
     arrays = read_arrays(prim, time)
     assert arrays is not None  # the stage was read with them
     which = instancer.GetProtoIndicesAttr().Get(time)
-    ids = instancer.GetIdsAttr().Get(time) or range(len(which))
+    ids = instancer.GetIdsAttr().Get(time) or ()
+    if len(ids) != len(which):  # then places stand for them
+        ids = range(len(which))
     hidden = set(instancer.GetInvisibleIdsAttr().Get(time) or ())
     targets = [str(target) for target in instancer.GetPrototypesRel().GetForwardedTargets()]
     roots = {}

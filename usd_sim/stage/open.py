@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pxr import Sdf, Tf, Usd
@@ -43,12 +44,18 @@ def open_stage(path: str | Path) -> Usd.Stage:
     return stage
 
 
+_PARSE_ERROR = re.compile(r":(\d+):(\d+): parse error matching .*?(?: at '(.*?)')?(?: in <.*>)?$")
+
+
 def _first_line(error: Exception) -> str:
     """Return the commentary of the first USD error, without where in USD's own code it was raised."""
     details = error.args[0] if error.args else None
     text = getattr(details, "commentary", None) or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in lines:
-        if line.startswith("Error in '"):
-            return line.split("': ", 1)[-1]
-    return lines[0] if lines else "unknown error"
+    first = next((line.split("': ", 1)[-1] for line in lines if line.startswith("Error in '")), "")
+    first = first or (lines[0] if lines else "unknown error")
+    found = _PARSE_ERROR.search(first)
+    if found:
+        line, column, near = found.groups()
+        return f"line {line}, column {column} is not valid" + (f", near {near!r}" if near else "")
+    return first

@@ -7,40 +7,42 @@ degrees or radians as ``mjc:compiler:angle`` says.
 
 from __future__ import annotations
 
+from typing import Any
+
 from usd_sim.stage.dialects.rules import Rule
 
 __all__ = ["DISABLE_FLAGS", "ENABLE_FLAGS", "RULES", "SCENE_OPTIONS"]
 
-SCENE_OPTIONS: dict[str, tuple[str, str]] = {
-    "mjc:option:ccd_iterations": ("ccd_iterations", ""),
-    "mjc:option:ccd_tolerance": ("ccd_tolerance", ""),
-    "mjc:option:cone": ("cone", ""),
-    "mjc:option:density": ("density", "kg/m³"),
-    "mjc:option:impratio": ("impratio", ""),
-    "mjc:option:integrator": ("integrator", ""),
-    "mjc:option:jacobian": ("jacobian", ""),
-    "mjc:option:ls_iterations": ("ls_iterations", ""),
-    "mjc:option:ls_tolerance": ("ls_tolerance", ""),
-    "mjc:option:magnetic": ("magnetic", ""),
-    "mjc:option:noslip_iterations": ("noslip_iterations", ""),
-    "mjc:option:noslip_tolerance": ("noslip_tolerance", ""),
-    "mjc:option:o_friction": ("override_friction", ""),
-    "mjc:option:o_margin": ("override_margin", "m"),
-    "mjc:option:o_solimp": ("override_solimp", ""),
-    "mjc:option:o_solref": ("override_solref", ""),
-    "mjc:option:sdf_initpoints": ("sdf_initpoints", ""),
-    "mjc:option:sdf_iterations": ("sdf_iterations", ""),
-    "mjc:option:solver": ("solver", ""),
-    "mjc:option:tolerance": ("tolerance", ""),
-    "mjc:option:viscosity": ("viscosity", "kg/(m·s)"),
-    "mjc:option:wind": ("wind", "m/s"),
-    "mjc:option:actuatorgroupdisable": ("disabled_actuator_groups", ""),
-    "mjc:flag:contact": ("disable_contacts", ""),
-    "mjc:flag:filterparent": ("filter_parent", ""),
-    "mjc:flag:island": ("enable_islands", ""),
-    "mjc:flag:multiccd": ("enable_multiccd", ""),
+SCENE_OPTIONS: dict[str, tuple[str, str, Any]] = {
+    "mjc:option:ccd_iterations": ("ccd_iterations", "", 35),
+    "mjc:option:ccd_tolerance": ("ccd_tolerance", "", 1e-06),
+    "mjc:option:cone": ("cone", "", "pyramidal"),
+    "mjc:option:density": ("density", "kg/m³", 0.0),
+    "mjc:option:impratio": ("impratio", "", 1.0),
+    "mjc:option:integrator": ("integrator", "", "euler"),
+    "mjc:option:jacobian": ("jacobian", "", "auto"),
+    "mjc:option:ls_iterations": ("ls_iterations", "", 50),
+    "mjc:option:ls_tolerance": ("ls_tolerance", "", 0.01),
+    "mjc:option:magnetic": ("magnetic", "", (0.0, -0.5, 0.0)),
+    "mjc:option:noslip_iterations": ("noslip_iterations", "", 0),
+    "mjc:option:noslip_tolerance": ("noslip_tolerance", "", 1e-06),
+    "mjc:option:o_friction": ("override_friction", "", (1.0, 1.0, 0.005, 0.0001, 0.0001)),
+    "mjc:option:o_margin": ("override_margin", "m", 0.0),
+    "mjc:option:o_solimp": ("override_solimp", "", (0.9, 0.95, 0.001, 0.5, 2.0)),
+    "mjc:option:o_solref": ("override_solref", "", (0.02, 1.0)),
+    "mjc:option:sdf_initpoints": ("sdf_initpoints", "", 40),
+    "mjc:option:sdf_iterations": ("sdf_iterations", "", 10),
+    "mjc:option:solver": ("solver", "", "newton"),
+    "mjc:option:tolerance": ("tolerance", "", 1e-08),
+    "mjc:option:viscosity": ("viscosity", "kg/(m·s)", 0.0),
+    "mjc:option:wind": ("wind", "m/s", (0.0, 0.0, 0.0)),
+    "mjc:option:actuatorgroupdisable": ("disabled_actuator_groups", "", ()),
+    "mjc:flag:contact": ("disable_contacts", "", True),
+    "mjc:flag:filterparent": ("filter_parent", "", True),
+    "mjc:flag:island": ("enable_islands", "", True),
+    "mjc:flag:multiccd": ("enable_multiccd", "", True),
 }
-"""Setting of SolverMuJoCo, and dimension, of each option of the scene."""
+"""Setting of SolverMuJoCo, dimension, and MuJoCo's default of each option of the scene."""
 
 DISABLE_FLAGS = (
     "actuation", "clampctrl", "constraint", "damper", "equality", "eulerdamp", "frictionloss", "limit", "midphase",
@@ -54,7 +56,7 @@ ENABLE_FLAGS = ("energy", "fwdinv", "invdiscrete", "override")
 _NO_EFFECT = "has no effect on the motion"
 
 _SCENE = [
-    *(Rule(name, "MjcSceneAPI", "", dimension) for name, (_, dimension) in SCENE_OPTIONS.items()),
+    *(Rule(name, "MjcSceneAPI", "", dimension, default) for name, (_, dimension, default) in SCENE_OPTIONS.items()),
     *(Rule(f"mjc:flag:{name}", "MjcSceneAPI", fallback=True) for name in DISABLE_FLAGS),
     *(Rule(f"mjc:flag:{name}", "MjcSceneAPI", fallback=False) for name in ENABLE_FLAGS),
     Rule("mjc:flag:gravity", "MjcSceneAPI", "gravity", fallback=True),
@@ -79,10 +81,10 @@ _SCENE = [
 
 _BODY = [
     Rule("mjc:body:gravcomp", "PhysicsRigidBodyAPI", "mujoco:gravcomp", fallback=0.0),
-    Rule("mjc:group", "MjcSiteAPI", ignored=_NO_EFFECT),
-    Rule("mjc:group", "MjcImageableAPI", ignored=_NO_EFFECT),
-    Rule("mjc:group", "MjcJointAPI", ignored=_NO_EFFECT),
-    Rule("mjc:group", "MjcTendon", ignored=_NO_EFFECT),
+    Rule("mjc:group", "MjcSiteAPI", fallback=0, ignored=_NO_EFFECT),
+    Rule("mjc:group", "MjcImageableAPI", fallback=0, ignored=_NO_EFFECT),
+    Rule("mjc:group", "MjcJointAPI", fallback=0, ignored=_NO_EFFECT),
+    Rule("mjc:group", "MjcTendon", fallback=0, ignored=_NO_EFFECT),
 ]
 
 _COLLISION = [
@@ -139,20 +141,33 @@ _EQUALITY = [
 
 _ACTUATOR = [
     *(
-        Rule(f"mjc:{name}", "MjcActuator", f"mujoco:actuator_{name.lower()}", structural=True)
-        for name in ("gainType", "biasType", "dynType", "actDim", "actEarly", "inheritRange")
+        Rule(f"mjc:{name}", "MjcActuator", f"mujoco:actuator_{name.lower()}", fallback=default, structural=True)
+        for name, default in (
+            ("gainType", "fixed"),
+            ("biasType", "none"),
+            ("dynType", "none"),
+            ("actDim", -1),
+            ("actEarly", False),
+            ("inheritRange", 0.0),
+        )
     ),
     *(
-        Rule(f"mjc:{name}", "MjcActuator", f"mujoco:actuator_{name.lower()}")
+        Rule(f"mjc:{name}", "MjcActuator", f"mujoco:actuator_{name.lower()}", fallback=(1.0, 0.0))
         for name in ("gainPrm", "biasPrm", "dynPrm", "gear")
     ),
     *(
-        Rule(f"mjc:{name}{part}", "MjcActuator", f"mujoco:actuator_{name.lower()}range", structural=part == "Limited")
+        Rule(
+            f"mjc:{name}{part}",
+            "MjcActuator",
+            f"mujoco:actuator_{name.lower()}range",
+            fallback=default,
+            structural=part == "Limited",
+        )
         for name in ("ctrl", "force", "act")
-        for part in ("Limited", "Range:min", "Range:max")
+        for part, default in (("Limited", "auto"), ("Range:min", 0.0), ("Range:max", 0.0))
     ),
-    Rule("mjc:lengthRange:min", "MjcActuator", "mujoco:actuator_lengthrange", structural=True),
-    Rule("mjc:lengthRange:max", "MjcActuator", "mujoco:actuator_lengthrange", structural=True),
+    Rule("mjc:lengthRange:min", "MjcActuator", "mujoco:actuator_lengthrange", fallback=0.0, structural=True),
+    Rule("mjc:lengthRange:max", "MjcActuator", "mujoco:actuator_lengthrange", fallback=0.0, structural=True),
     Rule("mjc:crankLength", "MjcActuator", "mujoco:actuator_cranklength", "m", 0.0, structural=True),
     Rule("mjc:group", "MjcActuator", "mujoco:actuator_group", fallback=0, structural=True),
     Rule("mjc:jointInParent", "MjcActuator", "mujoco:actuator_transmission", fallback=False, structural=True),
@@ -165,11 +180,11 @@ _TENDON = [
     Rule("mjc:type", "MjcTendon", "mujoco:wrap_type", fallback="spatial", structural=True),
     Rule("mjc:path", "MjcTendon", "mujoco:wrap_shape", structural=True),
     *(
-        Rule(f"mjc:path:{name}", "MjcTendon", "mujoco:wrap_coefficient", structural=True)
+        Rule(f"mjc:path:{name}", "MjcTendon", "mujoco:wrap_coefficient", fallback=(), structural=True)
         for name in ("coef", "divisors", "indices", "segments")
     ),
     Rule("mjc:sideSites", "MjcTendon", "mujoco:wrap_sidesite", structural=True),
-    Rule("mjc:sideSites:indices", "MjcTendon", "mujoco:wrap_sidesite", structural=True),
+    Rule("mjc:sideSites:indices", "MjcTendon", "mujoco:wrap_sidesite", fallback=(), structural=True),
     Rule("mjc:stiffness", "MjcTendon", "mujoco:tendon_stiffness", "N/m", 0.0, structural=True),
     Rule("mjc:damping", "MjcTendon", "mujoco:tendon_damping", "N·s/m", 0.0),
     Rule("mjc:armature", "MjcTendon", "mujoco:tendon_armature", "kg", 0.0, structural=True),
@@ -180,7 +195,7 @@ _TENDON = [
     Rule("mjc:range:max", "MjcTendon", "mujoco:tendon_range", "m", 0.0),
     Rule("mjc:margin", "MjcTendon", "mujoco:tendon_margin", "m", 0.0),
     *(
-        Rule(f"mjc:{name}", "MjcTendon", f"mujoco:tendon_{name}")
+        Rule(f"mjc:{name}", "MjcTendon", f"mujoco:tendon_{name}", fallback=(0.02, 1.0))
         for name in ("solreflimit", "solimplimit", "solreffriction", "solimpfriction")
     ),
     Rule("mjc:actuatorfrclimited", "MjcTendon", "mujoco:tendon_actuatorfrcrange", fallback="auto", structural=True),
@@ -192,7 +207,7 @@ _TENDON = [
 
 _KEYFRAME = [
     *(
-        Rule(f"mjc:{name}", "MjcKeyframe", f"mujoco:keyframe_{name}", structural=True)
+        Rule(f"mjc:{name}", "MjcKeyframe", f"mujoco:keyframe_{name}", fallback=(), structural=True)
         for name in ("qpos", "qvel", "act", "ctrl")
     ),
     Rule("mjc:mpos", "MjcKeyframe", ignored="kinematic bodies keep the pose of their prim"),

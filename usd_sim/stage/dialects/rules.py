@@ -12,7 +12,7 @@ from typing import Any
 
 from usd_sim.errors import ExitCode, UsdSimError
 
-__all__ = ["BUILT_IN_SCHEMAS", "DIALECTS", "Rule", "RuleIndex", "check_dialects", "dialect_of"]
+__all__ = ["BUILT_IN_SCHEMAS", "DIALECTS", "Rule", "RuleIndex", "check_dialects", "dialect_of", "fits"]
 
 DIALECTS = ("newton", "mjc", "physx")
 """Families of properties besides UsdPhysics, which is always read and comes last; the first that speaks counts."""
@@ -43,6 +43,28 @@ class Rule:
     structural: bool = False
     may_be_infinite: bool = False
     ignored: str = ""
+
+
+def fits(fallback: Any, value: Any, *, exact: bool = True) -> bool:
+    """Return whether a value is of the kind that a fallback is: a switch, a number, a word, or numbers in a row.
+
+    Args:
+        fallback: What to compare with; None is like anything.
+        value: The value.
+        exact: Rows must be as long as the fallback.
+    """
+    if fallback is None:
+        return True
+    if isinstance(fallback, bool):
+        return isinstance(value, (bool, int))
+    if isinstance(fallback, (int, float)):
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return number and (isinstance(fallback, float) or abs(value) < 2**31)
+    if isinstance(fallback, str):
+        return isinstance(value, str)
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        return False
+    return (len(value) == len(fallback) or not exact) and all(isinstance(number, (int, float)) for number in value)
 
 
 # what a schema brings along; holds also where the schema itself is not registered

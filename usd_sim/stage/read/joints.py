@@ -202,7 +202,7 @@ def _freedoms(scan: Scan, path: str) -> tuple[JointType, list[DofSpec]]:
     type_name = scan.types.get(path, "")
     if type_name in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint"):
         angular = type_name == "PhysicsRevoluteJoint"
-        axis = _AXES[str(scan.value(path, "physics:axis", "X"))]
+        axis = _axis(scan, path)
         lower = scan.value(path, "physics:lowerLimit", -np.inf)
         upper = scan.value(path, "physics:upperLimit", np.inf)
         name = "angular" if angular else "linear"
@@ -217,12 +217,16 @@ def _freedoms(scan: Scan, path: str) -> tuple[JointType, list[DofSpec]]:
     return JointType.D6, _d6_freedoms(scan, path)
 
 
+def _axis(scan: Scan, path: str) -> tuple[float, float, float]:
+    name = str(scan.value(path, "physics:axis", "X"))
+    if name not in _AXES:
+        scan.report.error(path, f"is {name!r}", property="physics:axis", remedy="author X, Y or Z")
+    return _AXES.get(name, _AXES["X"])
+
+
 def _ball_freedom(scan: Scan, path: str, joint: JointSpec) -> DofSpec | None:
     """Return what holds for all freedoms of a ball, and note the largest rotation that MuJoCo's schema means."""
-    angles = [
-        float(scan.prim(path).GetAttribute(name).Get(scan.time))
-        for name in ("physics:coneAngle0Limit", "physics:coneAngle1Limit")
-    ]
+    angles = [float(scan.value(path, f"physics:coneAngle{i}Limit", -1.0)) for i in (0, 1)]
     mujoco = scan.has(path, "MjcJointAPI")
     if mujoco and min(angles) >= 0:
         joint.extra["mujoco:ball_limit"] = float(scan.units.to_si(angles[1], "deg"))

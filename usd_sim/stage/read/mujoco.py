@@ -105,10 +105,12 @@ def scene_options(scan: Scan, path: str) -> dict[str, Any]:
         return {}
     options: dict[str, Any] = {"integrator": "euler", "filter_parent": True}
     override = bool(scan.value(path, "mjc:flag:override", False))
-    for name, (setting, dimension) in SCENE_OPTIONS.items():
+    for name, (setting, dimension, _) in SCENE_OPTIONS.items():
         value = scan.value(path, name)
         if value is None or (setting in _BY_OVERRIDE and not override):
             continue
+        if setting == "disabled_actuator_groups":
+            value = [int(group) for group in value]
         options[setting] = (not value) if setting in _INVERTED else _plain(scan, value, dimension)
     off = tuple(name for name in DISABLE_FLAGS if not scan.value(path, f"mjc:flag:{name}", True))
     on = tuple(name for name in ENABLE_FLAGS if scan.value(path, f"mjc:flag:{name}", False))

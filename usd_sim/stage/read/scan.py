@@ -14,7 +14,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from usd_sim.geometry import transforms as tf
-from usd_sim.stage.dialects import BUILT_IN_SCHEMAS, DIALECTS, RULES, Rule, check_dialects, dialect_of
+from usd_sim.stage.dialects import BUILT_IN_SCHEMAS, DIALECTS, RULES, Rule, check_dialects, dialect_of, fits
 from usd_sim.stage.read.unparsed import complete_points
 from usd_sim.stage.report import Entry, Report
 from usd_sim.stage.units import StageUnits
@@ -36,6 +36,8 @@ GPRIM_SIZES: dict[str, dict[str, Any]] = {
 
 _PARSED = {"PhysicsCollisionAPI", "PhysicsArticulationRootAPI"}
 """Schemas that UsdPhysics' own parser looks for, and that others bring along."""
+
+_SIZES = {name: [value] for sizes in GPRIM_SIZES.values() for name, value in sizes.items()}
 
 _SIZED = {"PhysicsCollisionAPI", "NewtonSiteAPI", "MjcImageableAPI"}
 """Schemas of prims whose sizes matter: colliders, sites, and geometry that tendons may bend around."""
@@ -350,7 +352,8 @@ def _read_prim(result: Scan, prim: Usd.Prim, path: str) -> _PrimFacts:
                 continue
             fault = _fault(name, value)
             if fault:
-                facts.errors.append((name, fault, "author a finite value"))
+                remedy = "author a value of the schema's type" if "kind" in fault else "author a finite value"
+                facts.errors.append((name, fault, remedy))
                 continue
             facts.values[name] = value
         facts.used += 1
@@ -358,7 +361,10 @@ def _read_prim(result: Scan, prim: Usd.Prim, path: str) -> _PrimFacts:
 
 
 def _fault(name: str, value: Any) -> str:
-    """Return what is wrong with a value that is not finite, or ""."""
+    """Return what is wrong with a value that is not finite or not of the kind that its rule wants, or ""."""
+    kinds = [rule.fallback for rule in RULES.find(name)] or _SIZES.get(name, [])
+    if kinds and not any(fits(kind, value, exact=not name.startswith("mjc:")) for kind in kinds):
+        return f"is a {type(value).__name__}, which is the wrong kind of value"
     if isinstance(value, float):
         finite = math.isfinite(value)
     elif isinstance(value, (Gf.Vec3f, Gf.Vec3d)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pxr import Usd, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 __all__ = ["complete_points"]
 
@@ -17,7 +17,7 @@ class _PointsShape:
     """What the parser says of a collider, as far as readers ask for it."""
 
     primPath: Any
-    rigidBody: str
+    rigidBody: Sdf.Path
     collisionEnabled: bool
     collisionGroups: list[Any]
     simulationOwners: list[Any]
@@ -56,7 +56,7 @@ def _points_shape(prim: Usd.Prim, groups: list[Any]) -> _PointsShape:
     filtered = UsdPhysics.FilteredPairsAPI(prim).GetFilteredPairsRel()
     return _PointsShape(
         primPath=prim.GetPath(),
-        rigidBody=str(carrier.GetPath()) if carrier else "",
+        rigidBody=carrier.GetPath() if carrier else Sdf.Path(),
         collisionEnabled=bool(api.GetCollisionEnabledAttr().Get()),
         collisionGroups=groups,
         simulationOwners=api.GetSimulationOwnerRel().GetTargets(),
