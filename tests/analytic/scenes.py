@@ -82,7 +82,7 @@ class Scene:
         return str(prim.GetPath())
 
     def hinge(self, body: str, anchor_on_body) -> None:
-        """Hang a body on the world by a hinge about the horizontal Y axis; the anchor is in the body's unscaled frame."""
+        """Hang a body on the world by a hinge about the horizontal Y axis, anchored in its unscaled frame."""
         joint = UsdPhysics.RevoluteJoint.Define(self.stage, f"{body}_hinge")
         joint.GetBody1Rel().SetTargets([body])
         joint.GetAxisAttr().Set("Z" if self.units.up == "Y" else "Y")

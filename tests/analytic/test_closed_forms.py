@@ -67,10 +67,12 @@ def test_projectile_is_the_same_in_both_units(tmp_path):
 
 
 def swing(path, units: Units) -> tuple[np.ndarray, np.ndarray]:
-    """Return times and horizontal displacement of a thin rod on a hinge at its upper end, nudged to a small swing."""
+    """Return times and horizontal displacement of a thin rod hung by its upper end and nudged to a small swing."""
     length = 1.0
     scene = Scene(path, units, rate=2000)
-    rod = scene.box("Rod", (0.01, 0.01, length / 2), (0.0, 0.0, 0.0), mass=1.5, velocity=(-0.05, 0.0, 0.0), spin=(0.0, 0.1, 0.0))
+    rod = scene.box(
+        "Rod", (0.01, 0.01, length / 2), (0.0, 0.0, 0.0), mass=1.5, velocity=(-0.05, 0.0, 0.0), spin=(0.0, 0.1, 0.0)
+    )
     scene.hinge(rod, (0.0, 0.0, length / 2))
     simulation = usd_sim.Simulation(scene.save())
     times, track = [], []

@@ -24,7 +24,9 @@ def test_time_and_step_come_from_the_stage(pendulum):
     assert pendulum.time == pytest.approx(1 / 960 + 0.1)
 
 
-@pytest.mark.parametrize(("seconds", "dt", "count"), [(1 / 60, 1 / 480, 8), (0.01, 0.003, 4), (0.001, 0.01, 1), (0.3, 0.1, 3)])
+@pytest.mark.parametrize(
+    ("seconds", "dt", "count"), [(1 / 60, 1 / 480, 8), (0.01, 0.003, 4), (0.001, 0.01, 1), (0.3, 0.1, 3)]
+)
 def test_substeps_divide_a_frame_and_are_not_longer_than_asked(seconds, dt, count):
     assert substeps_for(seconds, dt) == count
 
@@ -77,8 +79,7 @@ def test_body_pose_by_path(pendulum):
 def test_divergence_names_the_body(pendulum):
     pendulum.state.joint_qd.numpy()[:] = 1e30
     with pytest.raises(DivergenceError) as caught:
-        for _ in range(100):
-            pendulum.advance(0.1)
+        pendulum.advance(10.0)
     assert caught.value.prims
     assert caught.value.prims[0] in pendulum.model.body_path
     assert caught.value.time > 0
