@@ -21,7 +21,7 @@ _PUBLIC = {
     "JointType": "usd_sim.model.types",
     "Mesh": "usd_sim.geometry.mesh",
     "Model": "usd_sim.model.model",
-    "ModelBuilder": "usd_sim.model.builder",
+    "ModelBuilder": "usd_sim.stage.builder",
     "ModelFlags": "usd_sim.model.types",
     "ShapeFlags": "usd_sim.model.types",
     "Simulation": "usd_sim.simulation",

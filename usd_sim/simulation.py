@@ -200,7 +200,7 @@ class Simulation:
         Raises:
             UsdSimError: There is no such body.
         """
-        rows = self.model.binding.rows("body", path) if self.model.binding else []
+        rows = self.model.binding.rows("body", path)
         if not rows:
             rows = [row for row, label in enumerate(self.model.body_label) if label == path]
         if not rows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
+from usd_sim.model.binding import Binding
 from usd_sim.model.fields import DTYPES, Field, FieldTable, Owner
 from usd_sim.model.state import Control, Namespace, State, set_namespaced
 from usd_sim.model.warp_runtime import find_device
@@ -38,7 +39,7 @@ class Model:
         requires_grad: Allocate floating-point arrays with gradients.
 
     Attributes:
-        binding: Leads from rows to prims and back; None for models made by code.
+        binding: Leads from rows to prims and back.
         report: What became of every property of the stage; None for models made by code.
         scene: What the stage says about the simulation; None for models made by code.
         stage: The stage that the model came from; None for models made by code.
@@ -57,7 +58,7 @@ class Model:
         self.device = find_device(device)
         self.requires_grad = requires_grad
         self.counts = counts
-        self.binding: Any = None
+        self.binding = Binding(self)
         self.report: Any = None
         self.scene: Any = None
         self.stage: Any = None

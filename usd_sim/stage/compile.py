@@ -367,9 +367,8 @@ def _dof_columns(joints: list[JointSpec], dims: np.ndarray) -> dict[str, Any]:
     stated = [
         (start + i, dof) for start, joint in zip(starts, joints, strict=False) for i, dof in enumerate(joint.dofs)
     ]
-    balls = [
-        (start + i, joint.shared) for start, joint in zip(starts, joints, strict=False) if joint.shared for i in range(3)
-    ]
+    turning = [(start, joint.shared) for start, joint in zip(starts, joints, strict=False) if joint.shared]
+    balls = [(start + i, shared) for start, shared in turning for i in range(3)]
     axis = np.tile(np.eye(3), (count // 3 + 1, 1))[:count]
     bare = [
         (start, size) for start, size, joint in zip(starts, dims.sum(axis=1), joints, strict=False) if not joint.dofs

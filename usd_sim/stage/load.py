@@ -11,7 +11,6 @@ from typing import Any
 from pxr import Usd
 
 from usd_sim.errors import UsdSimError
-from usd_sim.model.binding import Binding
 from usd_sim.model.builder import ModelBuilder
 from usd_sim.model.model import Model
 from usd_sim.model.types import Axis
@@ -67,5 +66,5 @@ def load(
     finally:
         if collecting:
             gc.enable()
-    model.binding, model.report, model.scene, model.stage = Binding(model), report, spec, stage
+    model.report, model.scene, model.stage = report, spec, stage
     return model

@@ -72,6 +72,7 @@ def read_mass(scan: Scan, bodies: BodySpecs, shapes: ShapeSpecs, material_densit
     options = MassOptions(scan)
     options.report(bodies.paths)
     options.apply(mass, inertia)
+    _refuse_infinite(scan, bodies, mass, com, inertia)
     _repair(scan, bodies, mass, inertia)
     factor = options.total_factor(float(mass @ scan.repeats(bodies.paths)))
     mass, inertia, density = mass * factor, inertia * factor, density * factor
@@ -222,6 +223,16 @@ def _apply_com(
     offset[rows] = target[rows] - com[rows]
     moved = (np.abs(inertia).sum(axis=(1, 2)) > 0) * mass
     return target, inertia + moved[:, None, None] * _steiner(offset)
+
+
+def _refuse_infinite(scan: Scan, bodies: BodySpecs, mass: np.ndarray, com: np.ndarray, inertia: np.ndarray) -> None:
+    """Report bodies whose mass properties came out infinite, and set them to 0 so that reading can go on."""
+    finite = np.isfinite(mass) & np.isfinite(com).all(axis=1) & np.isfinite(inertia).all(axis=(1, 2))
+    for i in np.flatnonzero(~finite):
+        scan.report.error(
+            bodies.paths[i], "the mass or inertia is not a finite number", remedy="check sizes, scales and densities"
+        )
+        mass[i], com[i], inertia[i] = 0.0, 0.0, 0.0
 
 
 def _repair(scan: Scan, bodies: BodySpecs, mass: np.ndarray, inertia: np.ndarray) -> None:
