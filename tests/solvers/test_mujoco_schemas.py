@@ -7,13 +7,16 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
-from pxr import Sdf, Usd
+from pxr import Sdf, Usd, UsdGeom
 
 import usd_sim
 from usd_sim.errors import UsdSimError
 from usd_sim.model.builder import ModelBuilder
+from usd_sim.model.types import JointTargetMode, ModelFlags
 from usd_sim.stage.compile import compile_stage
+from usd_sim.stage.dialects import RULES
 from usd_sim.stage.load import load
+from usd_sim.stage.units import StageUnits
 
 SAME = 2.0e-6
 """Difference of coordinates after STEPS: stages hold frames, and models all numbers, in single precision."""
@@ -420,6 +423,32 @@ def test_control_of_actuators_acts():
     assert driven.state.joint_q.numpy()[slide] - idle.state.joint_q.numpy()[slide] > 1e-3
 
 
+def test_edits_of_native_fields_reach_mujoco():
+    simulation = usd_sim.Simulation(stage())
+    model, target = simulation.model, simulation.solver.mj_model
+    model.mujoco.actuator_gainprm.assign(2.0 * model.mujoco.actuator_gainprm.numpy())
+    model.mujoco.tendon_damping.assign(3.0 * model.mujoco.tendon_damping.numpy())
+    model.mujoco.solreflimit.assign(np.tile([0.2, 0.5], (model.joint_dof_count, 1)).astype(np.float32))
+    model.mujoco.equality_solref.assign(np.tile([0.3, 0.6], (model.joint_count, 1)).astype(np.float32))
+    simulation.solver.notify_model_changed(ModelFlags.JOINT_DOF_FORCE_PROPERTIES | ModelFlags.CONSTRAINT_PROPERTIES)
+    assert target.actuator_gainprm[target.actuator("/W/m2").id, 0] == pytest.approx(8.0)
+    assert target.tendon_damping[target.tendon("/W/tf").id] == pytest.approx(0.3)
+    np.testing.assert_allclose(target.jnt_solref[target.joint("/W/a/ja").id], [0.2, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(target.eq_solref, np.tile([0.3, 0.6], (3, 1)), rtol=1e-6)
+
+
+def test_activations_survive_a_new_compile_of_the_model():
+    simulation = usd_sim.Simulation(stage(), keyframe="start")
+    for _ in range(20):
+        simulation.step()
+    before = simulation.solver.mj_data.act.copy()
+    assert before[0] != pytest.approx(0.3)
+    mode = simulation.model.joint_target_mode
+    mode.assign(np.full(mode.shape, int(JointTargetMode.POSITION), np.int32))  # more drives: compiled anew
+    simulation.solver.notify_model_changed(ModelFlags.JOINT_DOF_FORCE_PROPERTIES)
+    np.testing.assert_array_equal(simulation.solver.mj_data.act, before)
+
+
 def test_actuators_of_a_group_can_be_turned_off():
     one = usd_sim.Simulation(stage(), keyframe="start")
     other = usd_sim.Simulation(stage(), keyframe="start", disabled_actuator_groups=(3,))
@@ -465,3 +494,43 @@ def test_merged_models_keep_what_actuators_and_tendons_refer_to():
     assert sorted(set(tendons.tolist())) == [0, 1, 2, 3]
     shapes = model.mujoco.wrap_shape.numpy()
     assert shapes.max() >= model.shape_count // 2
+
+
+SLIDES_AND_POSITIONS = [1, 9, 10, 11, 16, 17, 18], [1, 8, 9, 10, 14, 15, 16]
+"""Numbers of the keyframe's qpos and qvel that are lengths and speeds."""
+
+
+def in_centimetres(source: Usd.Stage) -> Usd.Stage:
+    """Rewrite a stage in metres: each property by the dimension that its rule states."""
+    UsdGeom.SetStageMetersPerUnit(source, 0.01)
+    units = StageUnits(0.01, 1.0, "Z")
+    for prim in source.Traverse():
+        info = prim.GetPrimTypeInfo()
+        owners = {info.GetTypeName(), *info.GetAppliedAPISchemas(), "PhysicsJoint"}
+        angular = prim.GetTypeName() != "PhysicsPrismaticJoint"
+        for attribute in prim.GetAuthoredAttributes():
+            name = attribute.GetName()
+            if name in ("xformOp:translate", "radius"):
+                attribute.Set(attribute.Get() * 100.0)
+            elif name in ("mjc:qpos", "mjc:qvel"):
+                values = np.array(attribute.Get())
+                values[SLIDES_AND_POSITIONS[name == "mjc:qvel"]] *= 100.0
+                attribute.Set(values)
+            for rule in RULES.find(name):
+                fixed = prim.GetTypeName() == "MjcTendon" and prim.GetName() == "tf"
+                dimension = rule.dimension.split("|")[-1 if angular else 0]
+                # angles and what is per radian are read as MuJoCo has them
+                if rule.on in owners and dimension not in ("", "deg", "rad") and not fixed:
+                    value = attribute.Get()
+                    scaled = units.from_si(np.array(value, float), dimension)
+                    attribute.Set(type(value)(*scaled.tolist()) if scaled.ndim else float(scaled))
+                    break
+    return source
+
+
+def test_units_of_the_stage_change_nothing(native):
+    simulation = usd_sim.Simulation(in_centimetres(stage()), keyframe="start")
+    for _ in range(STEPS):
+        simulation.step()
+    solver = simulation.solver
+    np.testing.assert_allclose(coordinates(solver.mj_model, solver.mj_data, JOINTS), native[1][1], atol=10 * SAME)

@@ -15,7 +15,9 @@ from usd_sim.solvers.mujoco import SolverMuJoCo
 
 MATERIALS = (
     "".join(
-        f'def Material "{name}" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{ float physics:dynamicFriction = {mu} }}\n'
+        f"""def Material "{name}" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
+    float physics:dynamicFriction = {mu} }}
+"""
         for name, mu in (("Ice", 0.125), ("Rubber", 0.75))
     )
     + 'def Material "Paint" {}\n'

@@ -18,14 +18,16 @@ from usd_sim.solvers.mujoco import SolverMuJoCo
 DECOMPOSED = 2.0e-3
 """CoACD remeshes what it gets, at a resolution that leaves this much of the volume [relative]."""
 
-CUBE = """point3f[] points = [(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)]
+CUBE = """point3f[] points = [(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1),
+(-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)]
 int[] faceVertexCounts = [4, 4, 4, 4, 4, 4]
 int[] faceVertexIndices = [0, 3, 2, 1, 4, 5, 6, 7, 0, 1, 5, 4, 1, 2, 6, 5, 2, 3, 7, 6, 3, 0, 4, 7]"""
 
 ELL = """point3f[] points = [(1, 1, 0), (1, 2, 0), (0, 2, 0), (0, 0, 0), (2, 0, 0), (2, 1, 0),
 (1, 1, 1), (1, 2, 1), (0, 2, 1), (0, 0, 1), (2, 0, 1), (2, 1, 1)]
 int[] faceVertexCounts = [6, 6, 4, 4, 4, 4, 4, 4]
-int[] faceVertexIndices = [0, 5, 4, 3, 2, 1, 6, 7, 8, 9, 10, 11, 0, 1, 7, 6, 1, 2, 8, 7, 2, 3, 9, 8, 3, 4, 10, 9, 4, 5, 11, 10, 5, 0, 6, 11]"""
+int[] faceVertexIndices = [0, 5, 4, 3, 2, 1, 6, 7, 8, 9, 10, 11, 0, 1, 7, 6, 1, 2, 8, 7,
+2, 3, 9, 8, 3, 4, 10, 9, 4, 5, 11, 10, 5, 0, 6, 11]"""
 
 
 @pytest.fixture(autouse=True)
@@ -255,6 +257,13 @@ def test_sdf_settings_are_kept():
     assert not plain.shape_use_sdf[0]
 
 
+@pytest.mark.parametrize(("text", "expected"), [("", 256), ("int physxSDFMeshCollision:sdfResolution = 32", 32)])
+def test_sdf_resolution_of_physx(text: str, expected: int):
+    result = read(mesh(f"{CUBE}; {text}", approximation="sdf", apis="PhysxSDFMeshCollisionAPI"))
+    assert result.shape_use_sdf[0]
+    assert result.shape_sdf_max_resolution[0] == expected
+
+
 # --- subsets --------------------------------------------------------------------------------------------------------
 
 MATERIALS = (
@@ -313,3 +322,26 @@ def test_bounding_shapes_are_not_split():
     result = bound(subset("Top", [1], "Ice"), own="Rubber", approximation="boundingCube")
     assert result.shape_material_path == ["/Rubber"]
     assert result.said("approximated", "/P", "subsets have no materials of their own")
+
+
+def test_instances_of_split_colliders():
+    pytest.importorskip("coacd")
+    own = f"{CUBE}; rel material:binding:physics = </Lead>"
+    split = mesh(own, apis="MaterialBindingAPI", inside=subset("Top", [1], "Ice")).replace('"P"', '"B"')
+    ell = mesh(ELL, approximation="convexDecomposition").replace('"P"', '"A"')
+    result = read(f"""{MATERIALS}
+def PointInstancer "I" {{ rel prototypes = [</I/A>, </I/B>]; int[] protoIndices = [0, 0, 1]
+    point3f[] positions = [(0, 0, 1), (0, 0, 9), (5, 5, 5)]; float3[] scales = [(1, 1, 1), (2, 1, -1), (1, 1, 1)]
+    {ell}
+    {split} }}
+def Xform "S" (
+    instanceable = true
+    prepend references = </Class>
+) {{ }}
+class Xform "Class" {{ {split} }}
+""")
+    assert [len(np.flatnonzero(result.shape_body == body)) for body in range(4)] == [2, 2, 2, 2]
+    np.testing.assert_allclose(sorted(result.body_mass), [3000.0, 6000.0, 88000.0, 88000.0], rtol=SINGLE)
+    assert sorted(result.shape_material_path) == ["", "", "", "", "/Ice", "/Ice", "/Lead", "/Lead"]
+    assert len(set(result.shape_label)) == 8
+    assert result.shape_label[result.shape_path.index("/S/B")] == "/S/B[0]"

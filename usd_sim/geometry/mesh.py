@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from usd_sim.errors import UsdSimError
 from usd_sim.geometry.inertia import MassProperties, check_thickness, inertia_from_second_moment
+from usd_sim.geometry.polygons import clip_ears, folded_fans
 
 __all__ = ["Mesh", "triangulate"]
 
@@ -69,6 +70,7 @@ class Mesh:
             hole_indices=hole_indices,
             left_handed=left_handed,
             vertex_count=len(points),
+            points=points,
             prim=prim,
         )
         return cls(points, triangles, prim=prim)
@@ -274,11 +276,13 @@ def triangulate(
     hole_indices: ArrayLike | None = None,
     left_handed: bool = False,
     vertex_count: int | None = None,
+    points: ArrayLike | None = None,
     prim: str | None = None,
 ) -> NDArray[np.int32]:
     """Cut polygons into triangles, as fans from their first corner. Faces of fewer than three corners are dropped.
 
-    A fan follows a polygon that is not convex only in the signed sense: volumes stay right, areas come out too large.
+    Where the points are given, polygons whose fans would fold over are cut in another way. Without them a fan follows a
+    polygon that is not convex only in the signed sense: volumes stay right, areas come out too large.
 
     Args:
         face_vertex_counts: Corners of each face, ``(f,)``.
@@ -286,6 +290,7 @@ def triangulate(
         hole_indices: Faces to leave out.
         left_handed: Faces are clockwise seen from outside; their triangles are turned round.
         vertex_count: Number of points, to check the indices against; they are always checked not to be negative.
+        points: Points, ``(v, 3)``.
         prim: Path of the prim, for messages.
 
     Returns:
@@ -313,8 +318,37 @@ def triangulate(
     step = np.arange(triangle_counts.sum()) - np.repeat(np.cumsum(triangle_counts) - triangle_counts, triangle_counts)
     first = np.repeat(starts, triangle_counts)
     second = first + step + 1
-    rows = [first, second + 1, second] if left_handed else [first, second, second + 1]
-    return corners[np.stack(rows, axis=-1)].astype(np.int32)
+    positions = np.stack([first, second, second + 1], axis=-1)
+    if points is not None and np.any(triangle_counts > 1):
+        _unfold(positions, corners, starts, counts, triangle_counts, np.asarray(points, np.float64))
+    return corners[positions[:, [0, 2, 1]] if left_handed else positions].astype(np.int32)
+
+
+def _unfold(
+    positions: NDArray[np.int64],
+    corners: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    triangle_counts: NDArray[np.int64],
+    points: Array,
+) -> None:
+    """Cut the polygons anew whose fans fold over.
+
+    Args:
+        positions: Place in ``corners`` of the corners of each triangle, ``(t, 3)``, written.
+        corners: Point of each corner.
+        starts: First corner of each face.
+        counts: Corners of each face.
+        triangle_counts: Triangles of each face.
+        points: Points, ``(v, 3)``.
+    """
+    if not np.isfinite(points).all():
+        return
+    face = np.repeat(np.arange(len(counts)), triangle_counts)
+    first = np.cumsum(triangle_counts) - triangle_counts
+    for i in folded_fans(points[corners[positions]], face, len(counts)).tolist():
+        own = corners[starts[i] : starts[i] + counts[i]]
+        positions[first[i] : first[i] + triangle_counts[i]] = starts[i] + clip_ears(points[own])
 
 
 def _as_points(vertices: ArrayLike, prim: str | None) -> Array:

@@ -38,6 +38,7 @@ from usd_sim.stage.topology import Forest, build_forest, merge_stacked
 __all__ = ["compile_stage"]
 
 
+@np.errstate(invalid="ignore", over="ignore", divide="ignore")  # numbers that are none are reported by their prim
 def compile_stage(
     stage: Usd.Stage,
     builder: ModelBuilder,

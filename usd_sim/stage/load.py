@@ -57,9 +57,7 @@ def load(
     gc.disable()  # hundreds of thousands of small objects, none of them in cycles
     try:
         builder = ModelBuilder(up_axis=Axis.Z)
-        spec, report = compile_stage(
-            stage, builder, time=time, scene=scene, keyframe=keyframe, dialects=dialects
-        )
+        spec, report = compile_stage(stage, builder, time=time, scene=scene, keyframe=keyframe, dialects=dialects)
         if strict:
             report.raise_errors()
         model = builder.finalize(device, skip_validation_joints=True)

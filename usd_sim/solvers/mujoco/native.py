@@ -90,6 +90,10 @@ class NativeBackend:
             mujoco.mj_comVel(self.model, self.data)
             self._fresh = True
 
+    def activations(self) -> np.ndarray:
+        """Return a copy of the activations of actuators (na,)."""
+        return self.data.act.copy()
+
     def put_activations(self, address: np.ndarray, values: np.ndarray) -> None:
         """Set some activations of actuators.
 

@@ -495,9 +495,10 @@ class SolverMuJoCo(SolverBase):
     def _rebuild(self) -> None:
         state = self.model.state()
         self.pull(state)
-        time = self.backend.time
+        time, activations = self.backend.time, self.backend.activations()
         self._build()
         self._start({name: host_of(getattr(state, name)) for name in _STATE})
+        self.backend.put_activations(np.arange(len(activations)), activations)
         self.backend.time = time
 
     # --- files ------------------------------------------------------------------------------------------------------

@@ -128,6 +128,10 @@ class WarpBackend(NativeBackend):
         with wp.ScopedDevice(self.device):
             mujoco_warp.reset_data(self.device_model, self.device_data)
 
+    def activations(self) -> np.ndarray:
+        """Return a copy of the activations of actuators (na,)."""
+        return self.device_data.act.numpy()[0].copy()
+
     def put_activations(self, address: np.ndarray, values: np.ndarray) -> None:
         """Set some activations of actuators; see :meth:`NativeBackend.put_activations`."""
         super().put_activations(address, values)

@@ -17,6 +17,9 @@ _NUMBERS = {
     "shape_sdf_padding": ("newton:sdfPadding",),
     "shape_hydroelastic_stiffness": ("newton:hydroelasticStiffness",),
 }
+_PHYSX_RESOLUTION = 256
+"""What PhysX takes where its schema is applied and states nothing."""
+
 _BAND = ("newton:sdfNarrowBandInner", "newton:sdfNarrowBandOuter")
 _FALLBACK_BAND = FIELDS["shape_sdf_narrow_band"].default
 
@@ -36,6 +39,8 @@ def sdf_fields(scan: Scan, paths: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {"shape_use_sdf": newton | physx | asked}
     for name, properties in _NUMBERS.items():
         values[name] = scan.numbers(paths, properties, float(FIELDS[name].default))
+    silent = [not scan.first(path, _NUMBERS["shape_sdf_max_resolution"]) for path in paths]
+    values["shape_sdf_max_resolution"][physx & ~newton & np.array(silent, dtype=bool)] = _PHYSX_RESOLUTION
     values["shape_sdf_narrow_band"] = np.stack(
         [scan.numbers(paths, (name,), fallback) for name, fallback in zip(_BAND, _FALLBACK_BAND, strict=True)], axis=1
     )
