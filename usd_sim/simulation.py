@@ -52,6 +52,7 @@ class Simulation:
         source: Path of a stage, an open ``Usd.Stage``, or a :class:`Model`.
         solver: Name of the solver; the scene's, else "mujoco".
         dt: Time step [s]; the scene's, else 0.002.
+        substeps: Steps of the solver that each time step is divided into.
         start: Time code of the stage that the simulation starts at; the stage's own start if not given.
         scene: Prim path of the only physics scene to simulate; all of them if not given.
         keyframe: Path or name of the MjcKeyframe prim to start from; the poses of the stage if not given.
@@ -68,6 +69,7 @@ class Simulation:
             stage authors are there from the start.
         time: Simulated time [s].
         dt: Time step that is asked for [s].
+        substeps: Steps of the solver in each time step.
         step_length: Time step that is taken [s].
 
     Raises:
@@ -80,6 +82,7 @@ class Simulation:
         *,
         solver: str | None = None,
         dt: float | None = None,
+        substeps: int = 1,
         start: float | None = None,
         scene: str | None = None,
         keyframe: str | None = None,
@@ -96,6 +99,9 @@ class Simulation:
         self.dt = float(dt) if dt is not None else (1.0 / spec.steps_per_second if spec else DEFAULT_DT)
         if not (math.isfinite(self.dt) and self.dt > 0):
             raise UsdSimError(f"the time step is {self.dt}", remedy="give a positive number of seconds")
+        if substeps < 1:
+            raise UsdSimError(f"a step cannot have {substeps} substeps", remedy="give at least 1")
+        self.substeps = int(substeps)
         self.solver_name = choose_solver(self.model, solver)
         if spec is not None and self.solver_name in ("", spec.solver or DEFAULT_SOLVER):
             options = {**spec.options, **options}
@@ -104,7 +110,7 @@ class Simulation:
         self._state: State = self.model.state()
         self._stale = False
         self.time = 0.0
-        self.step_length = self.dt
+        self.step_length = self.dt / self.substeps
         self.inputs: list[Input] = authored_inputs(self.model)
         self.reset()
 
@@ -124,7 +130,7 @@ class Simulation:
 
     def step(self) -> None:
         """Advance by one time step."""
-        self._advance(self.dt, 1)
+        self._advance(self.dt, self.substeps)
 
     def advance(self, seconds: float) -> None:
         """Advance by a span of time, in equal steps that are not longer than ``dt``.
@@ -132,7 +138,7 @@ class Simulation:
         Raises:
             DivergenceError: The state is no longer finite.
         """
-        self._advance(seconds, substeps_for(seconds, self.dt))
+        self._advance(seconds, substeps_for(seconds, self.dt) * self.substeps)
 
     def _advance(self, seconds: float, substeps: int) -> None:
         begin, self.step_length = self.time, seconds / substeps

@@ -31,6 +31,19 @@ def test_substeps_divide_a_frame_and_are_not_longer_than_asked(seconds, dt, coun
     assert substeps_for(seconds, dt) == count
 
 
+def test_substeps_make_shorter_steps_of_the_solver():
+    fine, same = (usd_sim.Simulation(stages.path("double_pendulum"), dt=0.01, substeps=n) for n in (10, 1))
+    short = usd_sim.Simulation(stages.path("double_pendulum"), dt=0.001)
+    for simulation in (fine, same, short):
+        simulation.advance(0.2)
+    np.testing.assert_array_equal(fine.state.body_q.numpy(), short.state.body_q.numpy())
+    assert np.abs(fine.state.body_q.numpy() - same.state.body_q.numpy()).max() > 1e-6
+    fine.step()
+    assert fine.time == pytest.approx(0.21)
+    with pytest.raises(UsdSimError, match="substeps"):
+        usd_sim.Simulation(stages.path("cartpole"), substeps=0)
+
+
 def test_two_runs_are_equal_and_reset_goes_back(pendulum):
     pendulum.advance(0.5)
     first = pendulum.state.body_q.numpy().copy()
