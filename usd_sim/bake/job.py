@@ -41,6 +41,8 @@ class BakeSettings:
         scene: Prim path of the only physics scene to simulate.
         keyframe: Path or name of the MjcKeyframe prim to start from.
         dialects: Families of properties to read besides UsdPhysics, in order of precedence; all if not given.
+        variants: Variant selections to make, each as ``/Prim:set=variant``.
+        mask: Paths of the only prims to load.
         solver: Name of the solver.
         device: Warp device.
         format: "usdc" or "usda", for the results layer.
@@ -61,6 +63,8 @@ class BakeSettings:
     scene: str | None = None
     keyframe: str | None = None
     dialects: Sequence[str] | None = None
+    variants: Sequence[str] = ()
+    mask: Sequence[str] = ()
     solver: str | None = None
     device: str = "cpu"
     format: str = "usdc"
@@ -222,12 +226,15 @@ class _Bake:
         finally:
             self.wall[phase] += time.perf_counter() - start
 
+    def _open(self) -> Usd.Stage:
+        if isinstance(self.source, Usd.Stage):
+            return self.source
+        return open_stage(self.source, variants=self.settings.variants, mask=self.settings.mask)
+
     def _prepare(self) -> Simulation:
         settings = self.settings
         self.progress(Progress(self.name, "read", message="reading the stage"))
-        stage = self._timed(
-            "read", lambda: self.source if isinstance(self.source, Usd.Stage) else open_stage(self.source)
-        )
+        stage = self._timed("read", self._open)
         reading: dict[str, Any] = {
             "scene": settings.scene,
             "keyframe": settings.keyframe,

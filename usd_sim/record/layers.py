@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def stage_notes(stage: Usd.Stage) -> list[str]:
     """Return what the stage shows that its files do not, one line each."""
     notes = []
     session = set(stage.GetLayerStack(includeSessionLayers=True)) - set(stage.GetLayerStack(includeSessionLayers=False))
-    if any(not layer.empty for layer in session):
+    if any(_has_edits(layer) for layer in session):
         notes.append("edits in the stage's session layer are simulated but are not part of the recording")
     for layer in stage.GetUsedLayers():
         if layer.dirty and layer not in session:
@@ -80,6 +80,34 @@ def stage_notes(stage: Usd.Stage) -> list[str]:
                 f"{layer.identifier}: unsaved edits are simulated but are not in the file that the recording refers to"
             )
     return notes
+
+
+def _has_edits(layer: Sdf.Layer) -> bool:
+    """Whether a session layer says more than variant selections, which recordings take over."""
+    found = [bool(layer.pseudoRoot.ListInfoKeys())]
+    _visit(layer, lambda spec: found.append(bool(spec.properties or set(spec.ListInfoKeys()) - _SELECTING)))
+    return any(found)
+
+
+_SELECTING = {"specifier", "variantSelection"}
+
+
+def author_variants(layer: Sdf.Layer, stage: Usd.Stage) -> None:
+    """Repeat the variant selections of a stage's session layer, which are part of what was simulated."""
+
+    def repeat(spec: Sdf.PrimSpec) -> None:
+        for name, variant in dict(spec.variantSelections).items():
+            Sdf.CreatePrimInLayer(layer, spec.path).variantSelections[name] = variant
+
+    _visit(stage.GetSessionLayer(), repeat)
+
+
+def _visit(layer: Sdf.Layer, call: Callable[[Sdf.PrimSpec], object]) -> None:
+    pending = list(layer.rootPrims)
+    while pending:
+        spec = pending.pop()
+        pending += list(spec.nameChildren)
+        call(spec)
 
 
 def new_layer(timing: Timing) -> Sdf.Layer:

@@ -26,6 +26,7 @@ from usd_sim.record.layers import (
     Timing,
     author_clips,
     author_targets,
+    author_variants,
     flatten,
     new_layer,
     root_layer,
@@ -374,6 +375,7 @@ class Recorder:
 
     def _author_constants(self) -> None:
         author_targets(self._layer, self._targets)
+        author_variants(self._layer, self._stage)
         self._instanced.author_constants(self._layer)
 
     def _open_files(self) -> OutputFiles:

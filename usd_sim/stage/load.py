@@ -28,6 +28,8 @@ def load(
     scene: str | None = None,
     keyframe: str | None = None,
     dialects: Sequence[str] | None = None,
+    variants: Sequence[str] = (),
+    mask: Sequence[str] = (),
     strict: bool = True,
 ) -> Model:
     """Read a stage into a Model.
@@ -41,6 +43,8 @@ def load(
         keyframe: Path or name of the MjcKeyframe prim to start from; the poses of the stage if not given.
         dialects: Families of properties to read besides UsdPhysics, in order of precedence; "newton", "mjc" and "physx"
             if not given.
+        variants: Variant selections to make on a stage given by its path, each as ``/Prim:set=variant``.
+        mask: Paths of the only prims to load of a stage given by its path; all if empty.
         strict: Raise the first error of the report rather than leave it there.
 
     Returns:
@@ -52,7 +56,7 @@ def load(
     """
     if time is not None and not math.isfinite(time):
         raise UsdSimError(f"the start is {time}", remedy="give a time code")
-    stage = source if isinstance(source, Usd.Stage) else open_stage(source)
+    stage = source if isinstance(source, Usd.Stage) else open_stage(source, variants=variants, mask=mask)
     collecting = gc.isenabled()
     gc.disable()  # hundreds of thousands of small objects, none of them in cycles
     try:

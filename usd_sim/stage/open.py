@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from pxr import Sdf, Tf, Usd
 
 import usd_sim.schemas
-from usd_sim.errors import UsdSimError
+from usd_sim.errors import ExitCode, UsdSimError
 
 __all__ = ["USD_SUFFIXES", "open_stage"]
 
 USD_SUFFIXES = (".usda", ".usdc", ".usd", ".usdz")
 
 
-def open_stage(path: str | Path) -> Usd.Stage:
+def open_stage(path: str | Path, *, variants: Sequence[str] = (), mask: Sequence[str] = ()) -> Usd.Stage:
     """Open a stage for reading, with the schemas registered.
 
     Args:
         path: A .usda, .usdc, .usd or .usdz file.
+        variants: Selections to make in the session layer, each as ``/Prim:set=variant``.
+        mask: Paths of the only prims to load, with what is above and below them; all if empty.
 
     Raises:
-        UsdSimError: The file is missing, is not a stage, or cannot be read.
+        UsdSimError: The file is missing, is not a stage, or cannot be read, or there is no such variant or prim.
     """
     usd_sim.schemas.register()
     file = Path(path)
@@ -36,12 +39,51 @@ def open_stage(path: str | Path) -> Usd.Stage:
         )
     try:
         layer = Sdf.Layer.FindOrOpen(str(file))
-        stage = Usd.Stage.Open(layer) if layer else None
+        stage = _open(layer, mask) if layer else None
     except Tf.ErrorException as error:
         raise UsdSimError(f"cannot be read as USD: {_first_line(error)}", prim=str(path)) from error
     if stage is None:
         raise UsdSimError("cannot be read as USD", prim=str(path), remedy="open it in a text editor or run usdchecker")
+    for selection in variants:
+        _select(stage, selection)
+    for prim in mask:
+        if not stage.GetPrimAtPath(prim):
+            raise UsdSimError("the stage has no such prim to load", prim=prim, remedy="check the mask")
     return stage
+
+
+def _open(layer: Sdf.Layer, mask: Sequence[str]) -> Usd.Stage:
+    if not mask:
+        return Usd.Stage.Open(layer)
+    for prim in mask:
+        if not (Sdf.Path.IsValidPathString(prim) and Sdf.Path(prim).IsAbsoluteRootOrPrimPath()):
+            raise UsdSimError(
+                f"{prim!r} is not the path of a prim", remedy="write /Prim/Path", exit_code=ExitCode.USAGE
+            )
+    return Usd.Stage.OpenMasked(layer, Usd.StagePopulationMask([Sdf.Path(prim) for prim in mask]))
+
+
+def _select(stage: Usd.Stage, selection: str) -> None:
+    """Make a variant selection, ``/Prim:set=variant``, in the session layer."""
+    where, _, variant = selection.partition("=")
+    path, _, name = where.rpartition(":")
+    if not (variant and name and Sdf.Path.IsValidPathString(path) and Sdf.Path(path).IsPrimPath()):
+        raise UsdSimError(
+            f"{selection!r} is not a variant selection", remedy="write /Prim:set=variant", exit_code=ExitCode.USAGE
+        )
+    prim = stage.GetPrimAtPath(path)
+    if not prim:
+        raise UsdSimError("the stage has no such prim to select a variant of", prim=path, remedy="check the path")
+    sets = prim.GetVariantSets()
+    if name not in sets.GetNames():
+        known = ", ".join(sets.GetNames()) or "none"
+        raise UsdSimError(f"the prim has no variant set {name!r}", prim=path, remedy=f"it has: {known}")
+    variants = sets.GetVariantSet(name)
+    if variant not in variants.GetVariantNames():
+        known = ", ".join(variants.GetVariantNames())
+        raise UsdSimError(f"the variant set {name!r} has no {variant!r}", prim=path, remedy=f"it has: {known}")
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        variants.SetVariantSelection(variant)
 
 
 _PARSE_ERROR = re.compile(r":(\d+):(\d+): parse error matching .*?(?: at '(.*?)')?(?: in <.*>)?$")
