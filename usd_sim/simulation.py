@@ -24,6 +24,12 @@ DEFAULT_SOLVER = "mujoco"
 DEFAULT_DT = 0.002
 """Time step of models that no stage states one for [s]."""
 
+MOST_STEPS = 1.0e9
+"""Largest number of steps that one span of time is divided into."""
+
+_STEPS_A_CALL = 10_000
+"""Largest number of steps that the solver takes at once, between which the process can be interrupted."""
+
 RUNAWAY_DISTANCE = 1.0e9
 """Distance from the origin beyond which a body counts as diverged [m]."""
 
@@ -144,7 +150,10 @@ class Simulation:
         begin, self.step_length = self.time, seconds / substeps
         done = 0
         while done < substeps:
-            count = self._tell_inputs(begin + done * self.step_length, substeps - done) if self.inputs else substeps
+            count = (
+                self._tell_inputs(begin + done * self.step_length, substeps - done) if self.inputs else substeps - done
+            )
+            count = min(count, _STEPS_A_CALL)
             self.solver.advance(self._state, self.control, self.step_length, count)
             self._stale = True
             done += count
@@ -216,8 +225,18 @@ class Simulation:
 
 
 def substeps_for(seconds: float, dt: float) -> int:
-    """Return the number of equal steps, not longer than ``dt``, that a span of time is divided into."""
-    return max(1, math.ceil(seconds / dt - 1.0e-6))
+    """Return the number of equal steps, not longer than ``dt``, that a span of time is divided into.
+
+    Raises:
+        UsdSimError: They are more than anyone can wait for.
+    """
+    steps = seconds / dt
+    if not steps <= MOST_STEPS:
+        raise UsdSimError(
+            f"{seconds:g} s in steps of {dt:g} s are more than {MOST_STEPS:g} steps",
+            remedy="use a longer time step or a higher frame rate",
+        )
+    return max(1, math.ceil(steps - 1.0e-6))
 
 
 def _load(source: Any, device: Any, reading: dict[str, Any]) -> Model:

@@ -157,8 +157,12 @@ def test_full_disk(tmp_path):
         subprocess.run(["umount", small], check=True)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
-def test_interrupted_in_the_middle(tmp_path, number, code):
+@pytest.mark.parametrize(
+    "numbers",
+    [(signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT, signal.SIGTERM)],
+    ids=["interrupt", "terminate", "impatient"],
+)
+def test_interrupted_in_the_middle(tmp_path, numbers):
     source = write(tmp_path, *(box(f"B{i}", 3.0 * i) for i in range(20)))
     out = tmp_path / "out"
     command = [sys.executable, "-m", "usd_sim", "bake", source, "-o", out / "out.usda", "--duration", "100000"]
@@ -166,11 +170,64 @@ def test_interrupted_in_the_middle(tmp_path, number, code):
     deadline = time.monotonic() + 60
     while not (out.exists() and list(out.iterdir())) and time.monotonic() < deadline and running.poll() is None:
         os.sched_yield()
-    running.send_signal(number)
+    for number in numbers:
+        running.send_signal(number)
     _, err = running.communicate(timeout=60)
-    assert running.returncode == code
-    assert [line for line in err.splitlines() if "frame " not in line] == ["usd-sim: interrupted; nothing was written"]
+    assert running.returncode == 130
+    told = [line for line in err.splitlines() if "frame " not in line]
+    assert told == ["usd-sim: interrupted; nothing half-written was left"]
+    assert not out.exists()
+
+
+def test_several_processes_interrupted_in_the_middle(tmp_path):
+    sources = [write(tmp_path, box(), name=f"{name}.usda") for name in "abc"]
+    out = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "usd_sim",
+        "bake",
+        *sources,
+        "-o",
+        f"{out}/",
+        "--duration",
+        "100000",
+        "--jobs",
+        "2",
+    ]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (out.exists() and len(list(out.iterdir())) == 2) and time.monotonic() < deadline:
+        assert running.poll() is None
+        os.sched_yield()
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert [line for line in err.splitlines() if "frame " not in line] == [
+        "usd-sim: interrupted; nothing half-written was left"
+    ]
     assert not out.exists() or names(out) == set()
+
+
+def test_a_process_that_dies_fails_its_stage_alone(tmp_path):
+    sources = [write(tmp_path, box(), name=f"{name}.usda") for name in "ab"]
+    long = ["--duration", "100000", "--jobs", "2"]
+    command = [sys.executable, "-m", "usd_sim", "bake", *sources, "-o", f"{tmp_path}/out/", *long]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    workers: dict[str, int] = {}
+    while len(workers) < 2:
+        assert running.poll() is None
+        folders = list((tmp_path / "out").glob(".*.partial-*"))
+        workers = {folder.name.split(".")[1]: int(folder.name.rpartition("-")[2]) for folder in folders}
+    for pid in workers.values():
+        os.kill(pid, signal.SIGKILL)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 1
+    told = [line for line in err.splitlines() if "frame " not in line]
+    assert len(told) == 2
+    assert all(
+        "was killed by SIGKILL" in line and f"{name}.usda" in line for name, line in zip("ab", told, strict=True)
+    )
 
 
 def test_divergence_has_its_own_exit_code(tmp_path):
@@ -196,6 +253,14 @@ def test_divergence_has_its_own_exit_code(tmp_path):
         ("bake", "x.usda", "--duration", "nan"),
         ("bake", "x.usda", "--fps", "0"),
         ("bake", "x.usda", "--dt", "0"),
+        ("bake", "x.usda", "--dt", "1e-300"),
+        ("bake", "x.usda", "--duration", "1e300"),
+        ("bake", "x.usda", "--fps", "1e-300"),
+        ("bake", "x.usda", "--frames", "9" * 400),
+        ("bake", "x.usda", "--report", "nowhere/report.json"),
+        ("bake", "x.usda", "-o", "out.obj"),
+        ("bake", "x.usda", "./x.usda"),
+        ("bake", "x.usda", "--sweep", "/W/Box.physics:mass=1,,2"),
         ("bake", "x.usda", "--frames", "many"),
         ("bake", "x.usda", "--duration", "1", "--frames", "2"),
         ("bake", "x.usda", "--format", "obj"),
@@ -245,3 +310,15 @@ def test_missing_reference_is_told_and_the_rest_simulates(tmp_path):
     assert done.code == 0
     assert done.err == ""
     assert "gone.usda" in run("check", source).out
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("timeCodesPerSecond = 1e-300", "steps"), ("timeCodesPerSecond = 60\n    endTimeCode = 1e300", "frames")],
+)
+def test_times_that_would_never_end(tmp_path, key, words):
+    source = write(tmp_path, box(), head=f'#usda 1.0\n(\n    metersPerUnit = 1\n    upAxis = "Z"\n    {key}\n)\n')
+    done = run("bake", source, "-o", tmp_path / "out.usda", "--frames", 1) if words == "steps" else run("bake", source)
+    assert done.code == 1
+    assert len(done.complaints) == 1
+    assert words in done.err

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from cli.running import box, names, run, run_process, write
 from pxr import Usd
 
 from usd_sim import stages
+from usd_sim.cli.output import write_report
 
 BAKE_KEYS = {
     "stage",
@@ -57,9 +61,6 @@ def test_help_is_light():
         "import sys; from usd_sim.cli.main import main; main(['--help']);"
         "heavy = {'warp', 'mujoco', 'pxr', 'PySide6', 'scipy'} & set(sys.modules); assert not heavy, heavy"
     )
-    import subprocess
-    import sys
-
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
@@ -90,6 +91,55 @@ def test_bake_by_default_writes_into_the_current_folder(tmp_path, monkeypatch):
     assert names(tmp_path) == {"cartpole.baked.usda", "cartpole.baked.results.usdc"}
     assert "cartpole.baked.usda" in done.out
     assert done.err == ""
+
+
+def test_no_command_shows_the_help():
+    done = run()
+    assert done.code == 2
+    assert "bake" in done.out + done.err
+    assert "usd-sim: " not in done.err
+
+
+@pytest.mark.parametrize("command", ["info", "check"])
+def test_quiet_commands_leave_the_exit_code(command, tmp_path):
+    done = run_process(command, write(tmp_path, box()), "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    odd = run("check", write(tmp_path, box(more="float physics:mass = -1"), name="odd.usda"), "--quiet")
+    assert (odd.code, odd.out, odd.err) == (1, "", "")
+
+
+def test_a_file_name_is_no_markup(tmp_path):
+    assert "[bold]" in run("info", write(tmp_path, box(), name="a[bold].usda")).out
+
+
+def test_a_name_is_told_once(tmp_path):
+    done = run("bake", tmp_path / "a.usda", tmp_path / "b.usda", "-o", tmp_path / "out", "--quiet")
+    assert [line.count(".usda") for line in done.complaints] == [1, 1]
+
+
+def test_report_is_json_whatever_the_numbers(tmp_path):
+    write_report(tmp_path / "report.json", {"stage": "a", "dt": float("nan")})
+    assert json.loads((tmp_path / "report.json").read_text(), parse_constant=pytest.fail) == {"stage": "a", "dt": None}
+    assert names(tmp_path) == {"report.json"}
+
+
+def test_output_that_nobody_reads_is_no_error():
+    command = [sys.executable, "-m", "usd_sim", "schemas"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running.stdout.close()
+    assert running.stderr.read() == b""
+    assert running.wait(timeout=60) == 0
+
+
+def test_output_that_cannot_be_written_is_one_line():
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "usd_sim", "schemas"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "usd-sim: standard output: No space left on device"
 
 
 def test_quiet_prints_nothing(tmp_path):
@@ -175,3 +225,18 @@ def test_bench_times_recording():
     row = json.loads(done.out)["rows"][0]
     assert row["ours"] > 0
     assert row["other"] > 0
+
+
+def test_variants_and_masks_reach_the_stage(tmp_path):
+    source = write(
+        tmp_path,
+        box(),
+        '    def Xform "Robot" (prepend variantSets = "size") {\n'
+        '        variantSet "size" = {\n            "small" {\n' + box("Part", 3.0) + "            }\n        }\n    }\n",
+    )
+    data = json.loads(run("info", source, "--variant", "/W/Robot:size=small", "--json").out)
+    assert data["body_paths"] == ["/W/Box", "/W/Robot/Part"]
+    assert json.loads(run("info", source, "--mask", "/W/Robot", "--json").out)["bodies"] == 0
+    assert run("check", source, "--variant", "nonsense").code == 2
+    done = run("bake", source, "-o", tmp_path / "out.usda", "--frames", 1, "--variant", "/W/Robot:size=small", "--json")
+    assert json.loads(done.out)["bodies"] == 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pxr import Sdf, Tf, UsdUtils
+from pxr import Tf, UsdUtils
 
 from usd_sim.bake.job import BakeResult, BakeSettings, Progress, bake
 from usd_sim.bake.sweep import Sweep, author_variant, variants
@@ -262,10 +262,3 @@ def run_batch(
         return
     for index, job in enumerate(jobs):
         yield index, attempt(job, lambda step, index=index: tell(index, step))  # type: ignore[misc]
-        _forget_layers(job)
-
-
-def _forget_layers(job: Job) -> None:
-    """Let go of what USD caches of a job, so that memory does not grow with their number."""
-    layer = Sdf.Layer.Find(os.path.abspath(job.output))
-    del layer

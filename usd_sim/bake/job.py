@@ -24,6 +24,9 @@ from usd_sim.stage.open import open_stage
 
 __all__ = ["BakeResult", "BakeSettings", "Progress", "bake"]
 
+MOST_FRAMES = 1.0e8
+"""Largest number of frames of one bake."""
+
 DEFAULT_DURATION = 2.0
 """Simulated time where neither the caller nor the stage states one [s]."""
 
@@ -274,6 +277,12 @@ class _Bake:
         if not (math.isfinite(duration) and duration >= 0):
             raise UsdSimError(
                 f"the duration is {duration}", prim=self.name, remedy="give --duration a number of seconds"
+            )
+        if not duration * fps <= MOST_FRAMES:
+            raise UsdSimError(
+                f"{duration:g} s at {fps:g} frames per second are more than {MOST_FRAMES:g} frames",
+                prim=self.name,
+                remedy="give a --duration",
             )
         return round(duration * fps), float(fps)
 

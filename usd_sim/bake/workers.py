@@ -112,12 +112,12 @@ def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGTERM, _leave)
     warp_runtime.start()
     with collect():
-        while True:
-            try:
+        try:
+            while True:
                 _, job = pipe.recv()
-            except EOFError:
-                return
-            pipe.send(attempt(job, _Reporter(pipe)))
+                pipe.send(attempt(job, _Reporter(pipe)))
+        except (EOFError, OSError):
+            return  # no more jobs, or nobody left who waits for them
 
 
 def _leave(signum: int, frame: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +14,12 @@ from usd_sim.cli.options import (
     Dialects,
     Json,
     Keyframe,
+    Mask,
     Quiet,
     Scene,
     Solver,
     Start,
+    Variants,
     check_number,
     parse_settings,
     split_names,
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["bake"]
 
 _WARNINGS_SHOWN = 3
+
+_MOST_FRAMES = 1.0e9
+"""Largest number of frames or seconds: a longer run would not end."""
+
+_FPS = (1.0e-3, 1.0e6)
+"""Frame rates outside which a frame has too many steps, or a step is too short [1/s]."""
+
+_LEAST_DT = 1.0e-7
+"""Time step below which nothing changes in the single precision of the state [s]."""
 
 
 def bake(
@@ -48,6 +58,8 @@ def bake(
     scene: Scene = None,
     keyframe: Keyframe = None,
     dialects: Dialects = None,
+    variants: Variants = None,
+    mask: Mask = None,
     solver: Solver = None,
     device: Device = "cpu",
     settings: Annotated[list[str], typer.Option("--set", help="Setting of the solver, name=value.")] = [],  # noqa: B006
@@ -74,6 +86,8 @@ def bake(
     """Simulate stages and write the motion onto their own prims, in a layer over each source."""
     _check(duration, frames, fps, dt, clips, jobs, format, on_divergence, flatten, ray)
     options = parse_settings(settings)
+    if report is not None:
+        output.check_report(report)
     from usd_sim.bake.batch import plan, run_batch
     from usd_sim.bake.job import BakeSettings
     from usd_sim.bake.sweep import parse_sweep
@@ -88,6 +102,8 @@ def bake(
         scene=scene,
         keyframe=keyframe,
         dialects=split_names(dialects),
+        variants=variants or (),
+        mask=mask or (),
         solver=solver,
         device=device,
         format=format,
@@ -119,10 +135,10 @@ def _check(
     flatten: bool,
     ray: str | None,
 ) -> None:
-    check_number("--duration", duration, least=0)
-    check_number("--frames", frames, least=0)
-    check_number("--fps", fps, above=0)
-    check_number("--dt", dt, above=0)
+    check_number("--duration", duration, least=0, most=_MOST_FRAMES)
+    check_number("--frames", frames, least=0, most=_MOST_FRAMES)
+    check_number("--fps", fps, least=_FPS[0], most=_FPS[1])
+    check_number("--dt", dt, least=_LEAST_DT)
     check_number("--clips", clips, least=1)
     check_number("--jobs", jobs, least=1)
     for option, value, choices in (
@@ -148,7 +164,7 @@ def _finish(outcomes: list[Outcome], report: Path | None, as_json: bool, quiet: 
     data: Any = [outcome.to_json() for outcome in outcomes]
     data = data[0] if len(data) == 1 else data
     if report is not None:
-        _write_report(report, data)
+        output.write_report(report, data)
     for outcome in outcomes:
         if outcome.result is not None and not quiet and not as_json:
             _print_summary(outcome.result, outcome.sweep)
@@ -158,8 +174,9 @@ def _finish(outcomes: list[Outcome], report: Path | None, as_json: bool, quiet: 
             if debug:
                 output.complain(outcome.failure.trace)
             advice = " (--debug shows where; please report it)" if outcome.failure.unexpected else ""
-            where = f"{outcome.job.source}: " if len(outcomes) > 1 else ""
-            output.complain(f"{where}{outcome.failure.message}{advice}")
+            message, source = outcome.failure.message, outcome.job.source
+            where = f"{source}: " if len(outcomes) > 1 and not message.startswith(f"{source}: ") else ""
+            output.complain(f"{where}{message}{advice}")
     if as_json:
         output.print_json(data)
     worst = max((outcome.failure.exit_code for outcome in outcomes if outcome.failure), default=0)
@@ -168,15 +185,6 @@ def _finish(outcomes: list[Outcome], report: Path | None, as_json: bool, quiet: 
         print(f"{len(outcomes) - failed} of {len(outcomes)} done")
     if worst:
         raise typer.Exit(worst)
-
-
-def _write_report(path: Path, data: Any) -> None:
-    try:
-        path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsdSimError(
-            f"cannot write: {error.strerror}", prim=str(path), remedy="choose another --report"
-        ) from error
 
 
 def _print_summary(result: BakeResult, sweep: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from usd_sim.cli import output
-from usd_sim.cli.options import Debug, Dialects, Json, Scene, Solver, Start, split_names
+from usd_sim.cli.options import Debug, Dialects, Json, Mask, Quiet, Scene, Solver, Start, Variants, split_names
 from usd_sim.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ def check(
     start: Start = None,
     scene: Scene = None,
     dialects: Dialects = None,
+    variants: Variants = None,
+    mask: Mask = None,
     as_json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Read a stage without simulating it, and tell what is used, approximated, ignored or wrong."""
@@ -35,13 +38,22 @@ def check(
     from usd_sim.stage.load import load
 
     with collect():
-        model = load(stage, device="cpu", time=start, scene=scene, dialects=split_names(dialects), strict=False)
+        model = load(
+            stage,
+            device="cpu",
+            time=start,
+            scene=scene,
+            dialects=split_names(dialects),
+            variants=variants or (),
+            mask=mask or (),
+            strict=False,
+        )
     report = model.report
     lacking = _lacking(model, solver) if solver else []
     if as_json:
         data = report.to_json()
         output.print_json(data | ({"unsupported": lacking} if solver else {}))
-    else:
+    elif not quiet:
         _print_report(report, lacking, solver)
     if report.errors or (strict and report.ignored):
         raise typer.Exit(int(ExitCode.FAILED))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from usd_sim.cli import output
-from usd_sim.cli.options import Debug, Dialects, Json, Scene, Start, split_names
+from usd_sim.cli.options import Debug, Dialects, Json, Mask, Quiet, Scene, Start, Variants, split_names
 
 if TYPE_CHECKING:
     from usd_sim.model.model import Model
@@ -20,7 +20,10 @@ def info(
     start: Start = None,
     scene: Scene = None,
     dialects: Dialects = None,
+    variants: Variants = None,
+    mask: Mask = None,
     as_json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Count what is on a stage: bodies, joints, shapes, masses, units, time settings. All values are SI."""
@@ -29,11 +32,20 @@ def info(
 
     with collect():
         data = describe(
-            load(stage, device="cpu", time=start, scene=scene, dialects=split_names(dialects), strict=False)
+            load(
+                stage,
+                device="cpu",
+                time=start,
+                scene=scene,
+                dialects=split_names(dialects),
+                variants=variants or (),
+                mask=mask or (),
+                strict=False,
+            )
         )
     if as_json:
         output.print_json(data)
-    else:
+    elif not quiet:
         _print_table(stage, data)
 
 
@@ -82,8 +94,9 @@ def describe(model: Model) -> dict[str, Any]:
 def _print_table(stage: str, data: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=stage, show_header=False, title_justify="left")
+    table = Table(title=Text(stage), show_header=False, title_justify="left")
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(data["joint_types"].items()))
     gravity = ", ".join(f"{value:g}" for value in data["gravity"])
     rows = {
@@ -100,5 +113,5 @@ def _print_table(stage: str, data: dict[str, Any]) -> None:
         "scenes": ", ".join(data["scenes"]) or "none",
     }
     for name, value in rows.items():
-        table.add_row(name, str(value))
+        table.add_row(name, Text(str(value)))
     Console().print(table)

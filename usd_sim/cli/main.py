@@ -6,9 +6,10 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -64,23 +65,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     warnings.showwarning = _show_warning
-    with contextlib.suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, _on_terminate)
+    with _interruptible():
+        try:
+            result = app(args=given, prog_name="usd-sim", standalone_mode=False)
+            sys.stdout.flush()
+            if result == ExitCode.INTERRUPTED:  # the option parser has caught the Ctrl-C
+                raise KeyboardInterrupt
+            return int(result or ExitCode.DONE)
+        except (BrokenPipeError, SystemExit):  # the option parser makes the first into the second
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return int(ExitCode.DONE)
+        except (Exception, KeyboardInterrupt, _Terminated) as error:
+            return _report(error, debug)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM unwind the command; later ones do not disturb the tidying up."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {number: signal.getsignal(number) for number in numbers}
+    heeded = [number for number in numbers if earlier[number] is not signal.SIG_IGN]
+
+    unwinding = False
+
+    def interrupt(number: int, frame: Any) -> None:
+        nonlocal unwinding
+        if not unwinding:
+            unwinding = True
+            raise KeyboardInterrupt if number == signal.SIGINT else _Terminated
+
+    for number in heeded:
+        signal.signal(number, interrupt)
     try:
-        result = app(args=given, prog_name="usd-sim", standalone_mode=False)
-        sys.stdout.flush()
-        if result == ExitCode.INTERRUPTED:  # the option parser has caught the Ctrl-C
-            raise KeyboardInterrupt
-        return int(result or ExitCode.DONE)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.DONE)
-    except (Exception, KeyboardInterrupt, _Terminated) as error:
-        return _report(error, debug)
-
-
-def _on_terminate(number: int, frame: Any) -> None:
-    raise _Terminated
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, earlier[number])
 
 
 def _report(error: BaseException, debug: bool) -> int:
@@ -90,14 +113,19 @@ def _report(error: BaseException, debug: bool) -> int:
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
     if isinstance(error, (KeyboardInterrupt, typer.Abort, _Terminated)):
-        output.complain("interrupted; nothing was written")
+        output.complain("interrupted; nothing half-written was left")
         return int(ExitCode.INTERRUPTED)
     if isinstance(error, UsdSimError):
         output.complain(str(error))
         return int(error.exit_code)
     if hasattr(error, "format_message"):  # wrong usage, told by the option parser
-        output.complain(f"{' '.join(str(error.format_message()).split())} (usd-sim --help lists the options)")
+        message = " ".join(str(error.format_message()).split())
+        if message:  # there is none where the help was shown for want of a command
+            output.complain(f"{message} (usd-sim --help lists the options)")
         return int(ExitCode.USAGE)
+    if isinstance(error, OSError) and error.strerror:
+        output.complain(f"{error.filename or 'standard output'}: {error.strerror}")
+        return int(ExitCode.FAILED)
     name, text = type(error).__name__, " ".join(str(error).split())
     output.complain(f"unexpected {name}: {text} (--debug shows where; please report it)")
     return int(ExitCode.FAILED)

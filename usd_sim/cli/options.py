@@ -15,10 +15,12 @@ __all__ = [
     "Dialects",
     "Json",
     "Keyframe",
+    "Mask",
     "Quiet",
     "Scene",
     "Solver",
     "Start",
+    "Variants",
     "check_number",
     "parse_settings",
     "split_names",
@@ -27,7 +29,7 @@ __all__ = [
 Solver = Annotated[str | None, typer.Option("--solver", help="Solver; by default the one that the stage asks for.")]
 Device = Annotated[str, typer.Option("--device", help="Device: cpu, cuda or cuda:N.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no summary.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Start = Annotated[float | None, typer.Option("--start", help="Time code to start at; the stage's by default.")]
 Scene = Annotated[str | None, typer.Option("--scene", help="Prim of the only physics scene to simulate.")]
@@ -37,33 +39,42 @@ Dialects = Annotated[
     typer.Option("--dialects", help="Families of properties to read, in order of precedence: newton,mjc,physx."),
 ]
 
+Variants = Annotated[
+    list[str] | None, typer.Option("--variant", help="PRIM:SET=VARIANT: select a variant; may be given again.")
+]
+Mask = Annotated[list[str] | None, typer.Option("--mask", help="Prim to load, with all below; may be given again.")]
+
 _WORDS = {"true": True, "false": False, "none": None}
 
 
-def check_number(option: str, value: float | None, *, above: float | None = None, least: float | None = None) -> None:
+def check_number(
+    option: str,
+    value: float | None,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> None:
     """Refuse a number that an option cannot take.
 
     Args:
         option: Name of the option.
         value: The number; None was not given.
-        above: It must be more than this.
         least: It must not be less than this.
+        most: It must not be more than this.
 
     Raises:
         UsdSimError: With the exit code of wrong usage.
     """
     if value is None:
         return
-    wrong = not math.isfinite(value) or (above is not None and value <= above) or (least is not None and value < least)
-    if wrong:
-        bound = (
-            f"above {above:g}"
-            if above is not None
-            else f"of at least {least:g}"
-            if least is not None
-            else "that is finite"
-        )
-        raise UsdSimError(f"{option} cannot be {value:g}", remedy=f"give a number {bound}", exit_code=ExitCode.USAGE)
+    finite = isinstance(value, int) or math.isfinite(value)
+    if finite and not (least is not None and value < least) and not (most is not None and value > most):
+        return
+    bounds = [f"of at least {least:g}"] if least is not None else []
+    bounds += [f"of at most {most:g}"] if most is not None else []
+    remedy = f"give a number {' and '.join(bounds) or 'that is finite'}"
+    shown = value if isinstance(value, int) else f"{value:g}"
+    raise UsdSimError(f"{option} cannot be {shown}", remedy=remedy, exit_code=ExitCode.USAGE)
 
 
 def parse_settings(entries: list[str]) -> dict[str, Any]:

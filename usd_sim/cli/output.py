@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from usd_sim.errors import ExitCode, UsdSimError
 
 if TYPE_CHECKING:
     from usd_sim.bake.job import Progress
 
-__all__ = ["Reporter", "complain", "print_json", "reporter"]
+__all__ = ["Reporter", "check_report", "complain", "print_json", "reporter", "write_report"]
 
 _REFRESH = 0.1
 """Time between updates of the bar [s]."""
@@ -30,6 +34,33 @@ def complain(line: str) -> None:
 def print_json(data: Any) -> None:
     """Print data as JSON; numbers that are not finite become null."""
     print(json.dumps(_finite(data), indent=2, ensure_ascii=False))
+
+
+def check_report(path: Path) -> None:
+    """See that a report can be written, before the work that it is to tell of.
+
+    Raises:
+        UsdSimError: The folder is missing, or the path is one.
+    """
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        reason = "is a folder" if path.is_dir() else "its folder does not exist"
+        raise UsdSimError(reason, prim=str(path), remedy="choose another --report", exit_code=ExitCode.USAGE)
+
+
+def write_report(path: Path, data: Any) -> None:
+    """Write data as JSON, numbers that are not finite as null, so that the file is there whole or not at all.
+
+    Raises:
+        UsdSimError: The file cannot be written.
+    """
+    staged = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        staged.write_text(json.dumps(_finite(data), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        staged.replace(path)
+    except OSError as error:
+        staged.unlink(missing_ok=True)
+        reason = f"cannot write: {error.strerror}"
+        raise UsdSimError(reason, prim=str(path), remedy="choose another --report") from error
 
 
 def _finite(data: Any) -> Any:
