@@ -232,7 +232,9 @@ def test_variants_and_masks_reach_the_stage(tmp_path):
         tmp_path,
         box(),
         '    def Xform "Robot" (prepend variantSets = "size") {\n'
-        '        variantSet "size" = {\n            "small" {\n' + box("Part", 3.0) + "            }\n        }\n    }\n",
+        '        variantSet "size" = {\n            "small" {\n'
+        + box("Part", 3.0)
+        + "            }\n        }\n    }\n",
     )
     data = json.loads(run("info", source, "--variant", "/W/Robot:size=small", "--json").out)
     assert data["body_paths"] == ["/W/Box", "/W/Robot/Part"]

@@ -421,10 +421,25 @@ def test_drives_of_freedoms_that_the_joint_lacks_are_ignored():
     assert result.said("ignored", "/J", property="drive:linear:physics:stiffness")
 
 
-def test_acceleration_drives_are_reported():
-    text = 'uniform token drive:angular:physics:type = "acceleration"; float drive:angular:physics:stiffness = 7'
+@pytest.mark.parametrize(("kind", "factor"), [("acceleration", 1.0), ("force", 1.0e-7)])
+def test_gains_of_acceleration_drives_have_no_mass(kind: str, factor: float):
+    text = f'uniform token drive:angular:physics:type = "{kind}"; float drive:angular:physics:stiffness = 7'
+    text += "; float drive:angular:physics:damping = 3; float drive:angular:physics:maxForce = 5"
+    drives = scene("PhysicsRevoluteJoint", "AB", IDENTITY, text, "PhysicsDriveAPI:angular")
+    result = read(drives, meters=0.01, kilograms=0.001)
+    dof = result.dof("/J")
+    np.testing.assert_allclose(result.joint_target_ke[dof], np.degrees(7.0) * factor, rtol=CHAINED)
+    np.testing.assert_allclose(result.joint_target_kd[dof], np.degrees(3.0) * factor, rtol=CHAINED)
+    np.testing.assert_allclose(result.joint_effort_limit[dof], 5.0e-7, rtol=CHAINED)
+    assert result.joint_drive_acceleration[dof] == (kind == "acceleration")
+    assert not result.said("approximated", "/J", "drive")
+
+
+def test_drives_of_another_type_act_by_force():
+    text = 'uniform token drive:angular:physics:type = "jerk"; float drive:angular:physics:stiffness = 7'
     result = read(scene("PhysicsRevoluteJoint", "AB", IDENTITY, text, "PhysicsDriveAPI:angular"))
-    assert result.said("approximated", "/J", "acceleration", property="drive:angular:physics:type")
+    assert result.said("approximated", "/J", "by force", property="drive:angular:physics:type")
+    assert not result.joint_drive_acceleration.any()
 
 
 def test_settings_of_ball_joints_reach_their_freedoms():
@@ -434,6 +449,14 @@ def test_settings_of_ball_joints_reach_their_freedoms():
     np.testing.assert_allclose(result.joint_armature[first : first + 3], 0.5)
     np.testing.assert_allclose(result.joint_friction[first : first + 3], 0.25)
     np.testing.assert_allclose(result.joint_damping[first : first + 3], np.degrees(2.0), rtol=SINGLE)
+
+
+@pytest.mark.parametrize(("value", "reported"), [("30", True), ("0", True), ("inf", False), ("3.4028235e38", False)])
+@pytest.mark.parametrize("name", ["physics:breakForce", "physics:breakTorque"])
+def test_joints_that_would_break_are_reported(name: str, value: str, reported: bool):
+    result = read(scene("PhysicsFixedJoint", "AB", IDENTITY, f"float {name} = {value}"))
+    assert result.said("ignored", "/J", "breaking joints", property=name) == reported
+    assert len(result.report.ignored) == reported
 
 
 def test_limits_that_are_upside_down_are_reported():

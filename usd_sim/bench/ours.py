@@ -32,7 +32,10 @@ def load_time(stage: str) -> dict[str, float]:
 
 
 def step_time(stage: str) -> dict[str, float]:
-    """Return times per step [ms]: of a frame, of one with its state read, and of raw ``mj_step`` of the same model."""
+    """Return times per step [ms]: of a frame, of one with its state read, and of raw ``mj_step`` of the same model.
+
+    ``same motion`` says whether ours and the raw steps ended each block in the same state.
+    """
     import mujoco
 
     from usd_sim.simulation import Simulation, substeps_for
@@ -53,6 +56,7 @@ def step_time(stage: str) -> dict[str, float]:
         "raw": lambda: mujoco.mj_step(model, data, steps),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
+    same = True
     for block in range(-2, _BLOCKS):
         mujoco.mj_copyData(data, model, solver.mj_data)  # both sides take the same steps
         for name, call in sides.items():
@@ -61,7 +65,8 @@ def step_time(stage: str) -> dict[str, float]:
                 call()
             if block >= 0:
                 times[name].append((time.perf_counter() - start) / (_FRAMES_A_BLOCK * steps) * 1e3)
-    return {name: statistics.median(values) for name, values in times.items()}
+        same = same and bool((data.qpos == solver.mj_data.qpos).all())
+    return {**{name: statistics.median(values) for name, values in times.items()}, "same motion": same}
 
 
 def record_time(bodies: int = 1000, frames: int = 240) -> dict[str, float]:

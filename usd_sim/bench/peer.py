@@ -1,7 +1,7 @@
 """One measurement of the peer, run by an interpreter that has the package newton: ``peer.py KIND STAGE`` prints JSON.
 
 It uses nothing of usd-sim. ``load`` times file to finalized model, libraries and Warp being ready; ``step`` the eager
-loop that its users write; ``cold`` everything from an empty process to the end of the first step.
+loop that its users write; ``cold`` everything from an empty process to the end of the first step. All run on the CPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _build(stage: str) -> Any:
     builder = newton.ModelBuilder()
     newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
     builder.add_usd(stage)
-    return builder.finalize()
+    return builder.finalize(device="cpu")
 
 
 def _loop(model: Any) -> Callable[[], None]:

@@ -26,6 +26,7 @@ class Feature(StrEnum):
     """What a model may ask of a solver, besides joint and shape types."""
 
     DRIVE = "drive"
+    ACCELERATION_DRIVE = "acceleration drive"
     BALL_LIMIT = "ball limit"
     LIMIT = "limit"
     VELOCITY_LIMIT = "velocity limit"
@@ -42,6 +43,7 @@ class Feature(StrEnum):
     KINEMATIC = "kinematic bodies"
     WORLD_GRAVITY = "gravity per world"
     BODY_GRAVITY = "gravity per body"
+    BODY_DAMPING = "body damping"
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,10 @@ def _driven(model: Any, rows: _Rows) -> np.ndarray:
     return (mode != JointTargetMode.NONE) & (mode != JointTargetMode.EFFORT)
 
 
+def _accelerated(model: Any, rows: _Rows) -> np.ndarray:
+    return host(model, "joint_drive_acceleration").astype(bool) & _driven(model, rows)
+
+
 def _ball(rows: _Rows) -> np.ndarray:
     return rows.type[rows.dof_joint] == JointType.BALL
 
@@ -157,6 +163,7 @@ def _distance(rows: _Rows) -> np.ndarray:
 
 _DOF_CHECKS: tuple[tuple[Feature, _DofCheck, str], ...] = (
     (Feature.DRIVE, _driven, "joint drives do nothing"),
+    (Feature.ACCELERATION_DRIVE, _accelerated, "the gains count as those of force drives"),
     (Feature.LIMIT, lambda m, r: _limited(m, r) & ~_ball(r) & ~_distance(r), "joint limits do nothing"),
     (Feature.BALL_LIMIT, lambda m, r: _limited(m, r) & _ball(r), "limits of ball joints do nothing"),
     (Feature.VELOCITY_LIMIT, _finite("joint_velocity_limit"), "joint speeds are not limited"),
@@ -240,6 +247,9 @@ def unsupported(model: Any, able: Capabilities) -> list[Unsupported]:
     if Feature.BODY_GRAVITY not in able.features and model.body_count:
         rows = np.flatnonzero(host(model, "body_gravity").any(axis=1))
         found += _entry(model, Feature.BODY_GRAVITY, rows, "body", "fall by the gravity of their world")
+    if Feature.BODY_DAMPING not in able.features and model.body_count:
+        rows = np.flatnonzero((host(model, "body_linear_damping") > 0) | (host(model, "body_angular_damping") > 0))
+        found += _entry(model, Feature.BODY_DAMPING, rows, "body", "bodies are not slowed down")
     return found
 
 

@@ -15,7 +15,7 @@ from usd_sim.model.configs import target_mode
 from usd_sim.model.fields import FIELDS, Frequency, field_table
 from usd_sim.model.finalize import coordinate_counts
 from usd_sim.model.types import BodyFlags, JointType, ShapeFlags, joint_dimensions
-from usd_sim.stage.coordinates import initial_coordinates, initial_velocities
+from usd_sim.stage.coordinates import apply_joint_states, ignore_joint_states, initial_coordinates, initial_velocities
 from usd_sim.stage.keyframes import apply_keyframe
 from usd_sim.stage.motion import TransformTimes
 from usd_sim.stage.read.bodies import BodySpecs, read_bodies
@@ -27,6 +27,7 @@ from usd_sim.stage.read.materials import MaterialSpecs, material_density, read_m
 from usd_sim.stage.read.motion import find_followed, read_motion
 from usd_sim.stage.read.mujoco_rows import append_mujoco
 from usd_sim.stage.read.parts import split_parts
+from usd_sim.stage.read.physx import body_fields
 from usd_sim.stage.read.scan import Scan, scan
 from usd_sim.stage.read.scene import SceneSpec, read_scene
 from usd_sim.stage.read.scenes import SceneRows, assign_scenes, leave_out_others
@@ -151,6 +152,8 @@ class _Articulations:
         # MuJoCo's joints add freedom to a body, one after another, wherever they stand
         self.adding_mobility = {path for path in found.schemas if found.has(path, "MjcJointAPI")}
         for path, item in found.found(UsdPhysics.ObjectType.Articulation):
+            if not found.value(path, "physxArticulation:articulationEnabled", True):
+                continue  # its joints act as any others do
             for body in item.articulatedBodies:
                 row = bodies.row.get(str(body))
                 if row is not None:
@@ -172,11 +175,8 @@ class _Articulations:
         return [rows for path, rows in members.items() if not self._self_collision(path)]
 
     def _self_collision(self, path: str) -> bool:
-        for name in ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions"):
-            value = self.found.value(path, name)
-            if value is not None:
-                return bool(value)
-        return True
+        names = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
+        return bool(self.found.value(path, self.found.first(path, names), True))
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _append_bodies(builder: ModelBuilder, found: Scan, bodies: BodySpecs, mass: 
         body_inertia=mass.inertia,
         body_lock_inertia=True,
         **_gravity_compensation(found, bodies),
-        **scenes.body,
+        **(scenes.body | body_fields(found, bodies.paths, builder.gravity_vector, scenes.body.get("body_gravity"))),
     )
 
 
@@ -267,16 +267,12 @@ def _append_joints(
     labels += [bodies.paths[row] for row in single]
     builder.append(Frequency.ARTICULATION, len(labels), articulation_label=labels, articulation_path=labels)
     com = mass.com
-    _append_specs(
-        builder,
-        first_body,
-        rows,
-        owner,
-        initial_coordinates(found, bodies, rows),
-        initial_velocities(bodies, com, rows),
-    )
+    positions, velocities = initial_coordinates(found, bodies, rows), initial_velocities(bodies, com, rows)
+    apply_joint_states(found, rows, positions, velocities)
+    _append_specs(builder, first_body, rows, owner, positions, velocities)
     _append_free(builder, first_body, bodies, single, first_articulation + len(forest.trees))
     loops = forest.loops
+    ignore_joint_states(found, loops)
     _append_specs(
         builder,
         first_body,
@@ -438,10 +434,11 @@ def _link_mimics(
     for i, joint in followers:
         mine = first + i + (singles if i >= trees else 0)
         if joint.leader not in row:
-            found.report.error(joint.path, f"mimics {joint.leader}, which is no joint", property="newton:mimicJoint")
+            found.report.error(joint.path, f"mimics {joint.leader}, which is no joint", property=joint.leader_property)
             continue
         if _mimics_itself(leaders, joint.path):
-            found.report.error(joint.path, "mimics itself, if only by way of others", property="newton:mimicJoint")
+            message = "mimics itself, if only by way of others"
+            found.report.error(joint.path, message, property=joint.leader_property)
             continue
         builder.joint_mimic_joint[mine], builder.joint_mimic_coeffs[mine] = row[joint.leader], joint.mimic
 

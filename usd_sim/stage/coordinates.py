@@ -10,7 +10,14 @@ from usd_sim.stage.read.bodies import BodySpecs
 from usd_sim.stage.read.joints import DofSpec, JointSpec
 from usd_sim.stage.read.scan import Scan
 
-__all__ = ["POSE_TOLERANCE", "initial_coordinates", "initial_velocities", "pose_distance"]
+__all__ = [
+    "POSE_TOLERANCE",
+    "apply_joint_states",
+    "ignore_joint_states",
+    "initial_coordinates",
+    "initial_velocities",
+    "pose_distance",
+]
 
 POSE_TOLERANCE = 1.0e-3
 """Distance [m] and angle [rad] by which authored poses may miss a joint before the report says so."""
@@ -165,3 +172,54 @@ def _project(bodies: BodySpecs, com: np.ndarray, joint: JointSpec, pair: np.ndar
     if joint.kind == JointType.BALL:
         return angular
     return np.array([dof.axis @ (angular if dof.angular else linear) for dof in joint.dofs])
+
+
+# --- stated coordinates ---------------------------------------------------------------------------------------------
+
+
+def apply_joint_states(
+    scan: Scan, joints: list[JointSpec], positions: list[np.ndarray], velocities: list[np.ndarray]
+) -> None:
+    """Let coordinates that joints state count where the bodies agree with them; where they differ, the bodies win.
+
+    Positions agree where they are those of the poses, whole turns apart; velocities where the bodies state none, or
+    the same.
+
+    Args:
+        scan: What was found on the stage.
+        joints: Tree joints.
+        positions: Coordinates of each joint that the poses give; written.
+        velocities: Velocities of each joint that those of the bodies give; written.
+    """
+    for joint, q, qd in zip(joints, positions, velocities, strict=True):
+        for i, dof in enumerate(joint.dofs):
+            position, velocity = dof.state
+            if position is not None:
+                off = position - q[i]
+                if dof.angular:
+                    off = (off + np.pi) % (2.0 * np.pi) - np.pi
+                if abs(off) <= POSE_TOLERANCE:
+                    q[i] = position
+                else:
+                    _report_state(scan, dof, "position", off, "the poses of the bodies")
+            if velocity is not None:
+                if qd[i] == 0.0 or abs(velocity - qd[i]) <= POSE_TOLERANCE:
+                    qd[i] = velocity
+                else:
+                    _report_state(scan, dof, "velocity", velocity - qd[i], "the velocities of the bodies")
+
+
+def _report_state(scan: Scan, dof: DofSpec, what: str, off: float, winner: str) -> None:
+    unit = ("rad" if dof.angular else "m") + ("/s" if what == "velocity" else "")
+    scan.report.approximate(
+        dof.path, f"{winner} differ by {abs(off):.3g} {unit}, and count", property=f"state:{dof.name}:physics:{what}"
+    )
+
+
+def ignore_joint_states(scan: Scan, loops: list[JointSpec]) -> None:
+    """Report coordinates that joints state which close loops: they have none of their own."""
+    for dof in (dof for joint in loops for dof in joint.dofs):
+        for what, value in zip(("position", "velocity"), dof.state, strict=True):
+            if value is not None:
+                name = f"state:{dof.name}:physics:{what}"
+                scan.report.ignore(dof.path, "the joint closes a loop; the bodies state how it moves", property=name)

@@ -28,6 +28,7 @@ DIMENSIONS: dict[str, tuple[int, int, int]] = {
     "kg·m²": (1, 2, 0),
     "deg": (0, 0, 1),
     "deg/s": (0, 0, 1),
+    "1/deg": (0, 0, -1),
     "N": (1, 1, 0),
     "N·m": (1, 2, 0),
     "N/m": (1, 0, 0),

@@ -13,6 +13,8 @@ from usd_sim.geometry import transforms as tf
 from usd_sim.model.fields import FIELDS
 from usd_sim.model.types import JointTargetMode
 from usd_sim.solvers.base import host
+from usd_sim.solvers.mujoco.acceleration import effective_inertia
+from usd_sim.solvers.mujoco.body_damping import free_damping
 from usd_sim.solvers.mujoco.gains import contact_solref, limit_solref
 from usd_sim.solvers.mujoco.layout import Layout
 from usd_sim.solvers.mujoco.natives import optional, write_actuators, write_tendons
@@ -47,6 +49,7 @@ class PropertyMap:
         loop: MuJoCo equality and joint of each loop ``(n, 2)``.
         native: MuJoCo actuator of each actuator of the ``mujoco`` namespace.
         tendon: MuJoCo tendon of each tendon.
+        drive_inertia: What the gains of each of ``actuator`` are multiplied by; see :meth:`weigh_drives`.
     """
 
     layout: Layout
@@ -65,6 +68,7 @@ class PropertyMap:
     loop: Int
     native: Int
     tendon: Int
+    drive_inertia: NDArray[np.float64]
 
     # --- everything -------------------------------------------------------------------------------------------------
 
@@ -131,6 +135,7 @@ class PropertyMap:
         if fitted is not None:
             free[(fitted > 0).all(axis=1)] = False
         target.dof_damping[theirs[free[own]]] = damping[own[free[own]]]
+        self._write_body_damping(model, target)
         scalar = free[self.layout.scalar_dofs]
         target.jnt_stiffness[self.scalar_joint[scalar]] = stiffness[self.layout.scalar_dofs[scalar]]
         starts = host(model, "joint_qd_start")
@@ -139,6 +144,17 @@ class PropertyMap:
         self._write_ball_limits(model, target)
         self._write_drives(model, target)
         write_actuators(model, target, self.native)
+
+    def _write_body_damping(self, model: Any, target: mujoco.MjModel) -> None:
+        """Add the damping of free bodies to that of their joints."""
+        own = free_damping(model, self.layout)
+        if own is None and not model.is_set("body_linear_damping") and not model.is_set("body_angular_damping"):
+            return
+        rows = self.free_dof[:, None] + np.arange(6)
+        unjointed = self.layout.holder[self.free_body] < 0
+        target.dof_damping[rows[unjointed]] = 0.0
+        if own is not None:
+            target.dof_damping[rows] += own[self.free_body]
 
     def _write_limits(self, model: Any, target: mujoco.MjModel) -> None:
         """Bounds that are not in order lock the freedom: at their common value, or at 0 where they cross."""
@@ -187,6 +203,26 @@ class PropertyMap:
         ref = optional(model, "mujoco:ref")
         return 0.0 if ref is None else ref[self.layout.scalar_dofs].astype(np.float64)
 
+    def weigh_drives(self, model: Any, target: mujoco.MjModel, qpos: NDArray[np.float64]) -> bool:
+        """Find what the gains of acceleration drives are multiplied by; return whether there are any such drives.
+
+        Args:
+            model: The model.
+            target: MuJoCo's model.
+            qpos: Where the inertia is that of.
+        """
+        accelerated = optional(model, "joint_drive_acceleration")
+        self.drive_inertia[:] = 1.0
+        if accelerated is None or not accelerated.any():
+            return False
+        dofs, _ = drive_actuators(model, self.layout)
+        own, theirs = self.dofs(model)
+        place = np.zeros(model.joint_dof_count, np.int64)
+        place[own] = theirs
+        rows = np.flatnonzero(accelerated[dofs])
+        self.drive_inertia[rows] = effective_inertia(target, qpos, place[dofs[rows]])
+        return True
+
     def _write_drives(self, model: Any, target: mujoco.MjModel) -> None:
         effort = host(model, "joint_effort_limit").astype(np.float64)
         bounded = effort[self.layout.scalar_dofs]
@@ -202,7 +238,7 @@ class PropertyMap:
         dofs, is_velocity = drive_actuators(model, self.layout)
         if len(dofs) == 0:
             return
-        ke, kd = host(model, "joint_target_ke")[dofs], host(model, "joint_target_kd")[dofs]
+        ke, kd = (host(model, f"joint_target_{gain}")[dofs] * self.drive_inertia for gain in ("ke", "kd"))
         both = host(model, "joint_target_mode")[dofs] == JointTargetMode.POSITION_VELOCITY
         gain, bias = target.actuator_gainprm, target.actuator_biasprm
         gain[self.actuator, 0] = np.where(is_velocity, kd, ke)

@@ -17,6 +17,8 @@ from usd_sim.errors import UsdSimError, UsdSimWarning
 from usd_sim.geometry import transforms as tf
 from usd_sim.model.types import JointType, ModelFlags
 from usd_sim.solvers.base import Capabilities, Feature, SolverBase, Unsupported, host
+from usd_sim.solvers.mujoco.acceleration import varying_inertia
+from usd_sim.solvers.mujoco.body_damping import lost_damping
 from usd_sim.solvers.mujoco.combine import combine_modes_lost
 from usd_sim.solvers.mujoco.config import MuJoCoConfig
 from usd_sim.solvers.mujoco.export import save_mjcf
@@ -114,15 +116,16 @@ class SolverMuJoCo(SolverBase):
             )
         builder = SpecBuilder(model, layout, inertials(model, layout), collision, self.config)
         self.spec = builder.build()
-        for entry in builder.unsupported:
+        self._drives = drive_actuators(model, layout)
+        found = [*builder.unsupported, *varying_inertia(model, layout, self._drives[0]), *lost_damping(model, layout)]
+        for entry in found:
             self._warn(str(entry))
-        self.unsupported += builder.unsupported
+        self.unsupported += found
         self.prim_names = builder.prims
         self.mj_model = self._compile()
         self.ids, self.properties = _maps(builder, self.mj_model)
         self.properties.write_all(model, self.mj_model)
         self._structure = self._shape_structure()
-        self._drives = drive_actuators(model, layout)
         self._connect()
 
     def _connect(self) -> None:
@@ -152,6 +155,10 @@ class SolverMuJoCo(SolverBase):
         self._turning_forces = False
         self._stale: Any = None
         self._start({name: host(model, name) for name in _STATE})
+        self._start_qpos = self.backend.state.qpos.copy()
+        if self.properties.weigh_drives(model, self.mj_model, self._start_qpos):
+            self.properties.write_forces(model, self.mj_model)
+            self.backend.model_changed()
 
     def _find_extra_weight(self) -> NDArray[Any]:
         """Return what bodies weigh beyond their weight in MuJoCo's one gravity ``(body_count, 3)`` [N]."""
@@ -458,7 +465,8 @@ class SolverMuJoCo(SolverBase):
             mujoco.mj_setConst(target, mujoco.MjData(target))
             properties.write_reference(model, target)
             properties.write_statistics(target)
-        if flags & (derived | ModelFlags.JOINT_DOF_FORCE_PROPERTIES):
+        if flags & (derived | ModelFlags.JOINT_DOF_FORCE_PROPERTIES | ModelFlags.BODY_PROPERTIES):
+            properties.weigh_drives(model, target, self._start_qpos)
             properties.write_forces(model, target)
         if flags & ModelFlags.SHAPE_PROPERTIES:
             properties.write_shapes(model, target)
@@ -579,6 +587,7 @@ def _maps(builder: SpecBuilder, target: mujoco.MjModel) -> tuple[Ids, PropertyMa
         geom=_ids(builder.geoms),
         geom_shape=np.array(builder.geom_shapes, np.int64),
         actuator=_ids(builder.actuators),
+        drive_inertia=np.ones(len(builder.actuators)),
         kinematic_armature=builder.kinematic_armature,
         mimic=_pairs(builder.mimics),
         loop=_pairs(builder.loops),

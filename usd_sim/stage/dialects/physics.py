@@ -56,6 +56,8 @@ _JOINT = [
     Rule("physics:jointEnabled", "PhysicsJoint", "joint_enabled", fallback=True, structural=True),
     Rule("physics:collisionEnabled", "PhysicsJoint", fallback=False, structural=True),
     Rule("physics:excludeFromArticulation", "PhysicsJoint", fallback=False, structural=True),
+    Rule("physics:breakForce", "PhysicsJoint", "", "N", _INF, may_be_infinite=True),
+    Rule("physics:breakTorque", "PhysicsJoint", "", "N·m", _INF, may_be_infinite=True),
     Rule("physics:axis", "PhysicsRevoluteJoint", "joint_axis", fallback="X", structural=True),
     Rule("physics:axis", "PhysicsPrismaticJoint", "joint_axis", fallback="X", structural=True),
     Rule("physics:axis", "PhysicsSphericalJoint", fallback="X", structural=True),

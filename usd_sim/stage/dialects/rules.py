@@ -18,6 +18,10 @@ DIALECTS = ("newton", "mjc", "physx")
 """Families of properties besides UsdPhysics, which is always read and comes last; the first that speaks counts."""
 
 
+_OF_PHYSX = ("state:", "PhysicsJointStateAPI")
+"""What belongs to PhysX by other names."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One property that is understood.
@@ -125,6 +129,8 @@ class RuleIndex:
 
 def dialect_of(name: str) -> str:
     """Return the dialect that a property or schema belongs to; empty for UsdPhysics and everything else."""
+    if name.startswith(_OF_PHYSX):
+        return "physx"
     lower = name[:8].lower()
     return next((dialect for dialect in DIALECTS if lower.startswith(dialect)), "")
 

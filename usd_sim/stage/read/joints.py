@@ -35,6 +35,12 @@ DOF_FIELDS = (
 """Fields of a degree of freedom that are single numbers, in the order of :attr:`DofSpec.values`."""
 
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_NEVER = 3.4e38
+"""Numbers from here on mean infinity in single precision."""
+
+_BY_FREEDOM = ("drive", "physxLimit", "physxJointAxis", "state")
+"""Families of properties that name the freedom they act on."""
+
 _D6 = (("transX", "X"), ("transY", "Y"), ("transZ", "Z"), ("rotX", "X"), ("rotY", "Y"), ("rotZ", "Z"))
 
 
@@ -50,7 +56,8 @@ class DofSpec:
         values: Values of :data:`DOF_FIELDS`.
         anchor: Point in the joint frame that it turns about (3,) [m].
         rest: Coordinate at which its passive spring rests [m or rad].
-        extra: Values of fields of namespaces, by name; those that are stated.
+        extra: Values of further fields, by name; those that are stated.
+        state: Initial position and velocity that its prim states [m or rad, per s]; None where it does not.
     """
 
     path: str
@@ -61,6 +68,7 @@ class DofSpec:
     anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
     rest: float = 0.0
     extra: dict[str, Any] = field(default_factory=dict)
+    state: tuple[float | None, float | None] = (None, None)
 
 
 @dataclass
@@ -79,6 +87,7 @@ class JointSpec:
         collision: The connected bodies collide.
         static_prim: Prim without a body that one side names; empty for none.
         leader: Joint that this one mimics, or "".
+        leader_property: Property that names the leader.
         mimic: Offset and ratio of the mimic.
         shared: What holds alike for all freedoms of a ball; None where nothing is stated.
         extra: Values of fields of namespaces, by name; those that are stated.
@@ -96,6 +105,7 @@ class JointSpec:
     collision: bool
     static_prim: str = ""
     leader: str = ""
+    leader_property: str = "newton:mimicJoint"
     mimic: tuple[float, float] = (0.0, 1.0)
     shared: DofSpec | None = None
     extra: dict[str, Any] = field(default_factory=dict)
@@ -148,6 +158,7 @@ def read_joints(scan: Scan, bodies: BodySpecs) -> list[JointSpec]:
         )
         _read_mimic(scan, joints[-1])
         _report_without_freedom(scan, joints[-1])
+        _report_breaking(scan, path)
         joints[-1].extra = equality_fields(scan, path)
         if kind == JointType.BALL:
             joints[-1].shared = _ball_freedom(scan, path, joints[-1])
@@ -233,7 +244,7 @@ def _ball_freedom(scan: Scan, path: str, joint: JointSpec) -> DofSpec | None:
     for name, angle in zip(("physics:coneAngle0Limit", "physics:coneAngle1Limit"), angles, strict=True):
         if angle >= 0 and not mujoco:
             scan.report.ignore(path, "cone limits are not supported yet", property=name)
-    if not (mujoco or scan.has(path, "NewtonJointAPI")):
+    if not (mujoco or scan.has(path, "NewtonJointAPI") or scan.has(path, "PhysxJointAPI")):
         return None
     return _dof(scan, path, "", True, _AXES["X"], -np.inf, np.inf)
 
@@ -254,42 +265,19 @@ def _d6_freedoms(scan: Scan, path: str) -> list[DofSpec]:
 def _dof(
     scan: Scan, path: str, name: str, angular: bool, axis: tuple[float, float, float], lower: float, upper: float
 ) -> DofSpec:
-    si = scan.units.to_si
-    pick = 1 if angular else 0
-    length, speed, effort = ("m", "deg")[pick], ("m/s", "deg/s")[pick], ("N", "N·m")[pick]
-    spring, damper = ("N/m", "N·m/deg")[pick], ("N·s/m", "N·m·s/deg")[pick]
     if lower > upper:
         scan.report.approximate(path, "the lower limit is above the upper; both are left out", remedy="exchange them")
         lower, upper = -np.inf, np.inf
-    drive = f"drive:{name}:physics:"
-    read = scan.value
-    stiffness = si(float(read(path, drive + "stiffness", 0.0)), spring)
-    damping = si(float(read(path, drive + "damping", 0.0)), damper)
-    target_velocity = si(float(read(path, drive + "targetVelocity", 0.0)), speed)
-    if read(path, drive + "type", "force") == "acceleration" and (stiffness or damping):
-        scan.report.approximate(path, "acceleration drives act as force drives", property=drive + "type")
-    limit_spring, limit_damper = (
-        max(0.0, float(read(path, name, -np.inf))) for name in ("newton:limitStiffness", "newton:limitDamping")
-    )
-    values = [
-        si(lower, length),
-        si(upper, length),
-        si(limit_spring, spring),
-        si(limit_damper, damper),
-        si(float(read(path, drive + "targetPosition", 0.0)), length),
-        target_velocity,
-        stiffness,
-        damping,
-        si(float(read(path, drive + "maxForce", np.inf)), effort),
-        si(float(read(path, "newton:velocityLimit", np.inf)), speed),
-        scan.number(path, ("newton:armature", "mjc:armature"), angular=angular),
-        scan.number(path, ("newton:friction", "mjc:frictionloss"), angular=angular),
-        scan.number(path, ("newton:damping", "mjc:damping"), angular=angular),
-        scan.number(path, ("mjc:stiffness",), angular=angular),
-    ]
+    length = "deg" if angular else "m"
     extra = dof_fields(scan, path, angular)
-    for i in (0, 1):  # MuJoCo's limits count from its reference
-        values[i] -= extra.get("mujoco:ref", 0.0)
+    ref = extra.get("mujoco:ref", 0.0)  # MuJoCo's limits count from its reference
+    limits = [scan.units.to_si(lower, length) - ref, scan.units.to_si(upper, length) - ref]
+    values = [
+        *limits,
+        *_limit_gains(scan, path, name, angular),
+        *_drive(scan, path, name, angular, extra),
+        *_passive(scan, path, name, angular),
+    ]
     return DofSpec(
         path,
         name,
@@ -298,29 +286,142 @@ def _dof(
         [float(value) for value in values],
         rest=spring_rest(scan, path, angular),
         extra=extra,
+        state=_state(scan, path, name, angular),
     )
 
 
+def _limit_gains(scan: Scan, path: str, name: str, angular: bool) -> list[float]:
+    """Return stiffness and damping of a freedom's limits; 0 leaves the choice to the solver."""
+    physx = f"physxLimit:{name}:damping"
+    pairs = (("newton:limitStiffness", f"physxLimit:{name}:stiffness"), ("newton:limitDamping", physx))
+    stiffness, damping = (max(0.0, scan.number(path, pair, angular=angular)) for pair in pairs)
+    if stiffness == 0 and scan.first(path, pairs[1]) == physx:
+        scan.report.ignore(path, "limits without a stiffness are hard", property=physx)
+    return [stiffness, damping]
+
+
+def _drive(scan: Scan, path: str, name: str, angular: bool, extra: dict[str, Any]) -> list[float]:
+    """Return targets, gains and largest effort of a freedom's drive."""
+    si, read, drive = scan.units.to_si, scan.value, f"drive:{name}:physics:"
+    pick = 1 if angular else 0
+    length, speed, effort = ("m", "deg")[pick], ("m/s", "deg/s")[pick], ("N", "N·m")[pick]
+    spring, damper = ("N/m", "N·m/deg")[pick], ("N·s/m", "N·m·s/deg")[pick]
+    kind = str(read(path, drive + "type", "force"))
+    if kind == "acceleration":  # gains are those of force drives by inertia
+        spring = damper = ("", "1/deg")[pick]
+        extra["joint_drive_acceleration"] = True
+    elif kind != "force":
+        scan.report.approximate(path, f"is {kind!r}; the drive acts by force", property=drive + "type")
+    stiffness = si(float(read(path, drive + "stiffness", 0.0)), spring)
+    damping = si(float(read(path, drive + "damping", 0.0)), damper)
+    return [
+        si(float(read(path, drive + "targetPosition", 0.0)), length),
+        si(float(read(path, drive + "targetVelocity", 0.0)), speed),
+        stiffness,
+        damping,
+        si(float(read(path, drive + "maxForce", np.inf)), effort),
+    ]
+
+
+def _passive(scan: Scan, path: str, name: str, angular: bool) -> list[float]:
+    """Return largest speed, armature, dry friction, damping and spring stiffness of a freedom."""
+    physx = f"physxJointAxis:{name}:"
+    moving, resting = physx + "dynamicFrictionEffort", physx + "staticFrictionEffort"
+    friction = ("newton:friction", "mjc:frictionloss", moving, resting, "physxJoint:jointFriction")
+    chosen = scan.first(path, friction)
+    if chosen == moving and scan.value(path, resting, 0.0) not in (0.0, scan.value(path, moving)):
+        scan.report.approximate(path, "one friction effort is used for rest and motion", property=resting)
+    if chosen == friction[-1]:
+        scan.report.approximate(path, "is taken as an effort, whatever load the joint bears", property=chosen)
+    return [
+        scan.number(
+            path, ("newton:velocityLimit", physx + "maxJointVelocity", "physxJoint:maxJointVelocity"), np.inf,
+            angular=angular,
+        ),
+        scan.number(
+            path, ("newton:armature", "mjc:armature", physx + "armature", "physxJoint:armature"), angular=angular
+        ),
+        scan.number(path, friction, angular=angular),
+        scan.number(
+            path, ("newton:damping", "mjc:damping", physx + "viscousFrictionCoefficient"), angular=angular
+        ),
+        scan.number(path, ("mjc:stiffness",), angular=angular),
+    ]  # fmt: skip
+
+
+def _state(scan: Scan, path: str, name: str, angular: bool) -> tuple[float | None, float | None]:
+    """Return the position and the velocity that a freedom's PhysicsJointStateAPI states, None where it does not."""
+    names = [f"state:{name}:physics:{what}" for what in ("position", "velocity")]
+    position, velocity = (
+        scan.number(path, (stated,), angular=angular) if stated in scan.values.get(path, ()) else None
+        for stated in names
+    )
+    return position, velocity
+
+
 def _report_without_freedom(scan: Scan, joint: JointSpec) -> None:
-    """Report drives of freedoms that a joint does not have, and limits by axis where the joint has its own."""
+    """Report what acts on freedoms that a joint does not have, and limits by axis where the joint has its own."""
     names = {dof.name for dof in joint.dofs}
     for name in scan.values.get(joint.path, ()):
         family, _, rest = name.partition(":")
         axis = rest.partition(":")[0]
-        if (family == "drive" and axis not in names) or (family == "limit" and joint.kind != JointType.D6):
+        if (family in _BY_FREEDOM and axis not in names) or (family == "limit" and joint.kind != JointType.D6):
             scan.report.ignore(joint.path, f"the joint has no freedom {axis} to act on", property=name)
 
 
+def _report_breaking(scan: Scan, path: str) -> None:
+    """Report finite forces and torques at which a joint would break; converters write the largest float for none."""
+    for name in ("physics:breakForce", "physics:breakTorque"):
+        if float(scan.value(path, name, np.inf)) < _NEVER:
+            scan.report.ignore(path, "breaking joints is not supported yet; the joint holds", property=name)
+
+
 def _read_mimic(scan: Scan, joint: JointSpec) -> None:
-    if not scan.has(joint.path, "NewtonMimicAPI") or not scan.value(joint.path, "newton:mimicEnabled", True):
-        return
+    """Read whom a joint follows, from the first dialect that says so."""
+    for dialect in scan.dialects:
+        read = _read_physx_mimic if dialect == "physx" else _read_newton_mimic
+        if read(scan, joint):
+            return
+
+
+def _read_newton_mimic(scan: Scan, joint: JointSpec) -> bool:
+    """Read a mimic of Newton or MuJoCo and return whether there is one: q = coef0 + coef1 q_leader."""
+    if not scan.has(joint.path, "NewtonMimicAPI"):
+        return False
+    if not scan.value(joint.path, "newton:mimicEnabled", True):
+        return True
     targets = scan.targets(joint.path, "newton:mimicJoint") or scan.targets(joint.path, "mjc:target")
-    if not targets or len(joint.dofs) != 1:
-        scan.report.ignore(joint.path, "a mimic needs a leader and one degree of freedom", property="newton:mimicJoint")
-        return
+    if not _can_follow(scan, joint, targets, "newton:mimicJoint"):
+        return True
     joint.leader = targets[0]
     angular = joint.dofs[0].angular
     joint.mimic = (
         scan.number(joint.path, ("newton:mimicCoef0", "mjc:coef0"), angular=angular),
         scan.number(joint.path, ("newton:mimicCoef1", "mjc:coef1"), 1.0),
     )
+    return True
+
+
+def _read_physx_mimic(scan: Scan, joint: JointSpec) -> bool:
+    """Read a mimic of PhysX and return whether there is one: q + gearing q_leader + offset = 0."""
+    schemas = sorted(name for name in scan.schemas.get(joint.path, ()) if name.startswith("PhysxMimicJointAPI:"))
+    if not schemas:
+        return False
+    name, *others = (f"physxMimicJoint:{schema.partition(':')[2]}:" for schema in schemas)
+    for other in others:
+        if scan.targets(joint.path, other + "referenceJoint"):
+            scan.report.ignore(joint.path, "a joint follows one leader", property=other + "referenceJoint")
+    targets = scan.targets(joint.path, name + "referenceJoint")
+    if _can_follow(scan, joint, targets, name + "referenceJoint"):
+        joint.leader, joint.leader_property = targets[0], name + "referenceJoint"
+        offset = scan.number(joint.path, (name + "offset",), angular=joint.dofs[0].angular)
+        joint.mimic = -offset, -scan.number(joint.path, (name + "gearing",), 1.0)
+    return True
+
+
+def _can_follow(scan: Scan, joint: JointSpec, targets: list[str], name: str) -> bool:
+    """Whether a joint can follow another; if not, the report says why."""
+    if targets and len(joint.dofs) == 1:
+        return True
+    scan.report.ignore(joint.path, "a mimic needs a leader and one degree of freedom", property=name)
+    return False

@@ -14,13 +14,13 @@ __all__ = ["MATERIAL_FIELDS", "MaterialSpecs", "material_density", "read_materia
 
 MATERIAL_FIELDS = {
     "shape_material_restitution": ("physics:restitution", "", 0.0),
-    "shape_material_ke": ("newton:contactStiffness", "N/m", -np.inf),
-    "shape_material_kd": ("newton:contactDamping", "N·s/m", -np.inf),
     "shape_material_kf": ("newton:contactFrictionGain", "N·s/m", -np.inf),
     "shape_material_ka": ("newton:contactAdhesion", "m", -np.inf),
 }
 
 _OF_SEVERAL = {
+    "shape_material_ke": ("newton:contactStiffness", "physxMaterial:compliantContactStiffness"),
+    "shape_material_kd": ("newton:contactDamping", "physxMaterial:compliantContactDamping"),
     "shape_material_mu_torsional": ("newton:torsionalFriction", "mjc:torsionalfriction"),
     "shape_material_mu_rolling": ("newton:rollingFriction", "mjc:rollingfriction"),
 }

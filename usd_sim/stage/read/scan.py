@@ -14,7 +14,16 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from usd_sim.geometry import transforms as tf
-from usd_sim.stage.dialects import BUILT_IN_SCHEMAS, DIALECTS, RULES, Rule, check_dialects, dialect_of, fits
+from usd_sim.stage.dialects import (
+    BUILT_IN_SCHEMAS,
+    DIALECTS,
+    RULES,
+    Rule,
+    check_dialects,
+    dialect_of,
+    fits,
+    why_not_read,
+)
 from usd_sim.stage.read.unparsed import complete_points
 from usd_sim.stage.report import Entry, Report
 from usd_sim.stage.units import StageUnits
@@ -321,7 +330,7 @@ def _why_ignored(name: str, rules: list[Rule], owners: set[str], schemas: frozen
 def _why_unknown(name: str) -> str:
     family = name.split(":")[0]
     if family.startswith("physx"):
-        return "properties of the physx family are not supported yet"
+        return why_not_read(name)
     if family == "newton":
         return "is not supported yet"
     return "is not a property of any schema that is understood"

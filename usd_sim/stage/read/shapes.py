@@ -37,6 +37,7 @@ _TYPES = {
     "Points": GeoType.NONE,
 }
 _OF_ARRAYS = ("Mesh", "Points")
+_REST, _REACH = "physxCollision:restOffset", "physxCollision:contactOffset"
 
 _AXES = "XYZ"
 _Z_TO_AXIS = np.array([[0.0, 2**-0.5, 0.0, 2**-0.5], [-(2**-0.5), 0.0, 0.0, 2**-0.5], [0.0, 0.0, 0.0, 1.0]])
@@ -143,8 +144,8 @@ def read_shapes(scan: Scan, bodies: BodySpecs) -> ShapeSpecs:
         enabled=np.array([item.collisionEnabled for _, item in found], dtype=bool),
         solid=np.array([_is_solid(scan, path) for path in paths], dtype=bool),
         thickness=_or_default(scan.column(paths, "newton:shellThickness", -np.inf, "m"), 1.0),
-        margin=scan.numbers(paths, ("newton:contactMargin", "mjc:margin"), 0.0),
-        gap=scan.numbers(paths, ("newton:contactGap", "mjc:gap"), -np.inf),
+        margin=scan.numbers(paths, ("newton:contactMargin", "mjc:margin", _REST), 0.0),
+        gap=_gaps(scan, paths),
         material=materials,
         groups=[tuple(map(str, item.collisionGroups)) for _, item in found],
         extra=shape_fields(scan, paths) | sdf_fields(scan, paths),
@@ -212,6 +213,18 @@ def _is_solid(scan: Scan, path: str) -> bool:
     name = scan.first(path, ("newton:massModel", "mjc:shellinertia", "mjc:inertia"))
     value = scan.value(path, name, "solid")
     return not value if isinstance(value, bool) else value != "shell"
+
+
+def _gaps(scan: Scan, paths: list[str]) -> np.ndarray:
+    """Return how far beyond the margin contacts are found (n,) [m]; PhysX states it from the surface."""
+    names = ("newton:contactGap", "mjc:gap", _REACH)
+    gap = scan.numbers(paths, names, -np.inf)
+    for i in [i for i, path in enumerate(paths) if scan.first(path, names) == _REACH]:
+        gap[i] -= scan.number(paths[i], (_REST,))
+        if gap[i] < 0:
+            scan.report.approximate(paths[i], "lies within the rest offset, which is taken for it", property=_REACH)
+            gap[i] = 0.0
+    return gap
 
 
 def _or_default(values: np.ndarray, default: float) -> np.ndarray:
