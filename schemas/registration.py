@@ -25,6 +25,7 @@ OTHER_PACKAGE = "newton_usd_schemas"
 """The package that brings the same schemas; importing it registers them."""
 
 _warned: set[str] = set()
+_done: set[str] = set()
 
 
 def path() -> Path:
@@ -41,7 +42,8 @@ def registry_loaded() -> bool:
 
     The registry keeps the layers that it was read from, anonymous ones; USD's own holds the base of all API schemas.
     """
-    return any(layer.anonymous and layer.GetPrimAtPath("/APISchemaBase") for layer in Sdf.Layer.GetLoadedLayers())
+    layers = [layer for layer in Sdf.Layer.GetLoadedLayers() if layer]  # some may be on their way out
+    return any(layer.anonymous and layer.GetPrimAtPath("/APISchemaBase") for layer in layers)
 
 
 def provider() -> str | None:
@@ -65,6 +67,8 @@ def register() -> bool:
         USD had read its schemas before. Attributes that a stage authors can be read all the same; fallbacks, schemas
         that come with others, and names in ``GetAppliedSchemas()`` are missing.
     """
+    if "registered" in _done:
+        return True
     late = registry_loaded()
     _adopt_other_package()
     if provider() is None and not late:
@@ -78,6 +82,7 @@ def register() -> bool:
     missing = [schema.name for schema in definitions() if _declared_type(schema.name).isUnknown]
     if missing:
         _warn_once(f"the USD plugin '{provider()}' lacks schemas that usd-sim reads: {', '.join(missing)} (update it)")
+    _done.add("registered")
     return True
 
 

@@ -82,7 +82,8 @@ def record_time(bodies: int = 1000, frames: int = 240) -> dict[str, float]:
 
 
 def shipped_times(stage: str) -> dict[str, float]:
-    """Return times of loading, of making the solver and of a step [ms], and the real-time factor."""
+    """Return times of loading, of making the solver and of a step [ms], and the real-time factor, libraries ready."""
+    import usd_sim.solvers.mujoco.solver  # noqa: F401  its libraries are no part of the compile
     from usd_sim.model import warp_runtime
     from usd_sim.simulation import Simulation, substeps_for
     from usd_sim.stage.load import load
