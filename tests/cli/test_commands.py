@@ -131,15 +131,20 @@ def test_output_that_nobody_reads_is_no_error():
     assert running.wait(timeout=60) == 0
 
 
-def test_output_that_cannot_be_written_is_one_line():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_one_line(unbuffered):
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no /dev/full")
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "usd_sim", "schemas"], stdout=full, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "usd_sim", "schemas"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[0] == "usd-sim: standard output: No space left on device"
+    assert done.stderr.splitlines() == ["usd-sim: standard output: No space left on device"]
 
 
 def test_quiet_prints_nothing(tmp_path):

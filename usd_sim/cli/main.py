@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 raise KeyboardInterrupt
             return int(result or ExitCode.DONE)
         except (BrokenPipeError, SystemExit):  # the option parser makes the first into the second
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             return int(ExitCode.DONE)
         except (Exception, KeyboardInterrupt, _Terminated) as error:
             return _report(error, debug)
@@ -106,6 +106,12 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, earlier[number])
 
 
+def _drop_output() -> None:
+    """Let what still waits to be printed go nowhere, so that the end of the process does not fail over it."""
+    with contextlib.suppress(OSError, ValueError):  # standard output may be none of the system's
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _report(error: BaseException, debug: bool) -> int:
     """Say in one line what went wrong and return the exit code."""
     if debug and not isinstance(error, typer.Exit):
@@ -124,6 +130,8 @@ def _report(error: BaseException, debug: bool) -> int:
             output.complain(f"{message} (usd-sim --help lists the options)")
         return int(ExitCode.USAGE)
     if isinstance(error, OSError) and error.strerror:
+        if error.filename is None:
+            _drop_output()
         output.complain(f"{error.filename or 'standard output'}: {error.strerror}")
         return int(ExitCode.FAILED)
     name, text = type(error).__name__, " ".join(str(error).split())
